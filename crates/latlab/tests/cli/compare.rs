@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use crate::experiment::{directory_with, only};
-use crate::harness::{Finished, Latlab, check_schema, contains, empty, lacks};
+use crate::harness::{Finished, Latlab, check_schema, contains, empty};
 use crate::store::recordings_in;
 
 const BEFORE: &str = "48.1\n48.9\n47.7\n48.4\n48.6\n48.2\n";
@@ -23,56 +23,6 @@ pub(crate) fn document(ran: &Finished) -> Value {
     let document = ran.json();
     check_schema(&document, "compare/1");
     document
-}
-
-#[test]
-fn numbers_in_files_get_a_verdict() {
-    let ran = files("before after same --json").success();
-    let document = document(&ran);
-    let caveats = document["caveats"].as_array().expect("a list");
-    assert!(caveats.iter().any(|caveat| caveat["code"] == "not-interleaved"), "{caveats:?}");
-    files("before after -v").stdout(contains("the order in which the groups were measured")).success();
-    files("before after").stdout(lacks("the order in which the groups were measured")).success();
-    assert_eq!(document["baseline"], "before");
-    let verdicts: Vec<_> =
-        document["comparisons"].as_array().expect("rows").iter().map(|row| &row["verdict"]).collect();
-    assert_eq!(verdicts, ["higher", "undecided"]);
-    // The smallest p value of 924 permutations, adjusted for two comparisons.
-    let row = &document["comparisons"][0];
-    assert_eq!((&row["exchanges"], &row["exact"]), (&json!(924), &json!(true)));
-    assert!((row["p_value"].as_f64().expect("tested") - 2.0 / 924.0).abs() < 1e-12);
-    assert!((row["adjusted_p_value"].as_f64().expect("tested") - 4.0 / 924.0).abs() < 1e-12);
-    assert_eq!(document["groups"][0]["median"], 48.3);
-}
-
-#[test]
-fn text_json_and_markdown_report_the_same_figures() {
-    let text = files("before after").stdout(contains("before → after")).stdout(contains("higher")).success();
-    assert!(text.stdout.lines().all(|line| line.chars().count() <= 80), "{}", text.stdout);
-    files("before after --format markdown").stdout(contains("| before → after | value |")).success();
-    let csv = files("before after --format csv").success().stdout;
-    assert!(csv.lines().nth(1).is_some_and(|line| line.contains(",higher,")), "{csv}");
-    files("before after --explain").stdout(contains("all 924 permutations")).success();
-    files("before after -q --json").stderr(empty()).success();
-}
-
-#[test]
-fn a_gate_ends_with_1_if_the_whole_interval_lies_beyond_it() {
-    for (gate, strict, code) in [
-        ("value <= +5%", false, 1),
-        ("value <= +20%", false, 0),
-        ("value <= +8%", false, 0),
-        ("value <= +8%", true, 1),
-        ("value >= -5%", true, 0),
-    ] {
-        let lab = files("before after").args(["--gate", gate]);
-        let lab = if strict { lab.arg("--gate-strict") } else { lab };
-        lab.stdout(contains(format!("gate `{gate}` "))).failure(code);
-    }
-    files("before after")
-        .args(["--gate", "value <= +8%"])
-        .stderr(contains("the gate `value <= +8%` is undecided"))
-        .success();
 }
 
 fn testdata(place: &str) -> PathBuf {
@@ -145,20 +95,6 @@ fn recordings_are_grouped_by_tag_and_equal_ones_do_not_differ() {
     ] {
         Latlab::at(shared).arg("compare").line(args).stdout(empty()).stderr(contains(cause)).failure(2);
     }
-}
-
-#[test]
-fn one_run_against_one_run_is_undecided_with_the_reason() {
-    let lab = Latlab::new().arg("compare").arg(testdata("good/closed")).arg(testdata("good/scheduled"));
-    let ran = lab.stdout(contains("closed → scheduled")).stdout(lacks("%  lower")).success();
-    assert_eq!(ran.stdout.matches("one run against one run").count(), 1, "said once: {}", ran.stdout);
-    // Infinite against finite needs no second run.
-    let higher: Vec<&str> = ran.stdout.lines().filter(|line| line.contains("higher")).collect();
-    assert!(
-        matches!(higher.as_slice(), [p99] if p99.starts_with(" p99") && p99.contains("infinite")),
-        "{}",
-        ran.stdout
-    );
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::compare::{begin, copy, document};
+use crate::compare::{copy, document};
 use crate::harness::{Finished, Latlab, contains, empty, lacks};
 
 /// A run of the experiment `id`: its load, its block and its ending.
@@ -30,30 +30,6 @@ fn names(ran: &Finished) -> Vec<String> {
     let document = document(ran);
     let groups = document["groups"].as_array().expect("groups").clone();
     groups.iter().map(|group| group["name"].as_str().expect("a name").to_owned()).collect()
-}
-
-#[test]
-fn runs_of_two_experiments_are_pooled_with_a_note() {
-    let lab = Latlab::new();
-    for (place, id) in [("one", "e1"), ("two", "e2")] {
-        (0..8).for_each(|run| run_of(&lab.path(place).join("runs"), id, (run, "none", 1 + run / 4), "completed"));
-        begin(&lab.path(place), "kind = \"ping\"\n");
-    }
-    let ran =
-        lab.line("compare one two --json").stderr(contains("no block has runs of both `one` and `two`")).success();
-    let shared = ran.directory();
-    for args in ["one two", "--group one=one/runs/* --group two=two/runs/*"] {
-        let ran = Latlab::at(shared).arg("compare").line(args).line("--json -q").success();
-        let document = document(&ran);
-        assert_eq!((&document["interleaved"], codes(&document)[0]), (&json!(false), "not-interleaved"), "{args}");
-        let row = &document["comparisons"][0];
-        assert_eq!(
-            (&row["blocks"], &row["exchanges"], &row["p_value"]),
-            (&json!(1), &json!(12870), &json!(1.0)),
-            "{row}"
-        );
-        Latlab::at(shared).arg("compare").line(args).stdout(contains(": 8 runs each, 95 %")).success();
-    }
 }
 
 #[test]

@@ -115,26 +115,6 @@ fn a_journal_that_cannot_be_read_keeps_no_gate() {
 }
 
 #[test]
-fn a_condition_that_never_ran_breaks_gates_and_stays_the_baseline() {
-    // The file has another size, before or after those that ran.
-    for (sizes, first) in [("[64, 512, 9]", "64"), ("[9, 64, 512]", "9")] {
-        for form in ["E", "E/runs", "--by size E"] {
-            let (lab, _) = finished_experiment();
-            let path = lab.path("E/experiment.toml");
-            let text = fs::read_to_string(&path).expect("a file").replace("[64, 512]", sizes);
-            fs::write(&path, text).expect("written");
-            let command = format!("compare {form} --statistic p50 --gate p50<=+900% --json -q");
-            let document = document(&lab.line(&command).failure(1));
-            assert!(document["baseline"].as_str().is_some_and(|name| name.ends_with(first)), "{form}: {document:#}");
-            let is_without_run = |row: &&Value| row["reason"] == "no-run";
-            let rows = document["comparisons"].as_array().expect("rows");
-            let count = rows.iter().filter(is_without_run).count();
-            assert!(count > 0 && (first == "64" || count == rows.len()), "{form}: {document:#}");
-        }
-    }
-}
-
-#[test]
 fn an_experiment_whose_file_cannot_be_read_keeps_no_gate() {
     for form in ["E/runs --statistic p50", "--by size E --statistic p50"] {
         let (lab, _) = finished_experiment();
@@ -431,19 +411,4 @@ fn a_damaged_directory_that_the_journal_does_not_name_breaks_no_gate_of_an_exper
     fs::create_dir(&killed).expect("made");
     fs::write(killed.join("events.spool"), "").expect("written");
     lab.line("compare E --statistic p50 --gate p50<=+900% -q").success();
-}
-
-#[test]
-fn a_condition_whose_runs_are_gone_is_named_where_the_others_are_one_group() {
-    let (lab, runs) = finished_experiment();
-    let manifest = |run: &String| fs::read_to_string(lab.path("E/runs").join(run).join("manifest.json")).expect("one");
-    let is_of_first = |run: &&String| {
-        let manifest: Value = serde_json::from_str(&manifest(run)).expect("JSON");
-        manifest["experiment"]["factors"]["size"] == "64"
-    };
-    let gone: Vec<&String> = runs.iter().filter(is_of_first).collect();
-    gone.iter().for_each(|run| fs::remove_dir_all(lab.path("E/runs").join(run)).expect("removed"));
-    let rest: Vec<String> = runs.iter().filter(|run| !gone.contains(run)).map(|run| format!("E/runs/{run}")).collect();
-    let one = lab.line("compare --by size").args(&rest).stdout(empty()).stderr(contains("gone, damaged or edited"));
-    one.stderr(contains(*gone.last().expect("some"))).failure(2);
 }

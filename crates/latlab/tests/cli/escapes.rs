@@ -5,12 +5,10 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use latlab::recording::manifest::Manifest;
-use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::harness::{BINARY, Finished, Latlab};
 use crate::hostile::{copy_directory, testdata};
-use crate::settings::three_knobs;
 use crate::skip::program;
 
 /// Sets the title, clears the screen, overwrites a line, and reverses the direction of what follows.
@@ -118,131 +116,6 @@ fn every_text_of_a_manifest_is_printed_without_escapes() {
     for form in ["--json", "--format markdown", "--ministat", "--explain"] {
         run(home.path(), &format!("compare latlab-runs/R0 latlab-runs/R1 {form}"));
     }
-}
-
-#[test]
-fn names_of_files_and_their_contents_are_printed_without_escapes() {
-    let home = tempfile::tempdir().expect("a temporary directory");
-    let name = HOSTILE.replace('/', "");
-    copy_directory(&testdata("recordings/good/closed"), &home.path().join("latlab-runs").join(&name));
-    copy_directory(&testdata("recordings/bad"), &home.path().join("bad").join(&name));
-    for (file, text) in
-        [("n", "1\n2\n3\n".to_owned()), (&name, "4\n5\n6\n".to_owned()), ("bad.txt", format!("1\n{HOSTILE}\n"))]
-    {
-        fs::write(home.path().join(file), text).expect("written");
-    }
-    let words = |line: &str| line.split(' ').map(|word| word.replace('@', &name)).collect::<Vec<_>>();
-    for line in [
-        "list",
-        "list --json",
-        "list --store bad",
-        "list --store bad/@",
-        "summary latlab-runs/@",
-        "summary @/missing",
-        "compare n @",
-        "compare n @ --json",
-        "compare n @ --ministat",
-        "compare n @ --format markdown",
-        "compare n bad.txt",
-        "compare n missing@",
-        "run @",
-        "run missing@",
-        "ping local --@",
-        "ping @",
-        "ping local --tag @",
-        "ping local -n @",
-        "ping HOST@ -n 1",
-        "ping local --psk-file @",
-        "@",
-        "ping local --load @",
-        "compare --group @=n --group b=n",
-        "summary latlab-runs/@ --gate @",
-        "compare n n -C @",
-        "keygen missing/@",
-        "recipes show @",
-        "doctor @",
-    ] {
-        let ran = Latlab::at(home.path()).args(words(line)).start().exits_with_one_of(&[0, 1, 2, 3, 4]);
-        expect_plain(&ran, line);
-    }
-}
-
-#[test]
-fn texts_of_an_experiment_are_printed_without_escapes() {
-    let home = tempfile::tempdir().expect("a temporary directory");
-    let escaped: String = HOSTILE.chars().map(|char| format!("\\U{:08x}", u32::from(char))).collect();
-    for (number, experiment) in ["factors", "alone", "lost"].into_iter().enumerate() {
-        let copy = home.path().join("latlab-runs").join(format!("E{number}"));
-        copy_directory(&testdata("experiments/finished").join(experiment), &copy);
-        let journal = fs::read_to_string(copy.join("journal.jsonl")).expect("a journal");
-        let lines = journal.lines().map(|line| {
-            let mut line: Value = serde_json::from_str(line).expect("JSON");
-            for key in ["reason", "source", "boot_id", "at"] {
-                if line[key].is_string() {
-                    line[key] = format!("{}{HOSTILE}", line[key].as_str().expect("a string")).into();
-                }
-            }
-            if line["event"] == "run_ended" {
-                line["reason"] = HOSTILE.into();
-            }
-            line.to_string() + "\n"
-        });
-        fs::write(copy.join("journal.jsonl"), lines.collect::<String>()).expect("written");
-        for line in [
-            "compare latlab-runs/E",
-            "compare --json latlab-runs/E",
-            "run latlab-runs/E",
-            "run --json latlab-runs/E",
-            "run --format markdown latlab-runs/E",
-            "run --force --dry-run latlab-runs/E",
-        ] {
-            run(home.path(), &format!("{line}{number}"));
-        }
-    }
-    run(home.path(), "list");
-    let text = |name: &str| {
-        format!(
-            "name = \"{name}\"\nkind = \"ping\"\n[base]\ncount = 2\ntag = \"a={escaped}\"\n[factors]\nsize = [24, 64]\n"
-        )
-    };
-    // A name is one line.
-    fs::write(home.path().join("x.toml"), text(&escaped.replace(r"\U0000000d", ""))).expect("written");
-    let planned = run(home.path(), "run x.toml --dry-run");
-    assert!(planned.code == 0 && planned.stdout.contains(r"\x1b[2J"), "{}\n{}", planned.stdout, planned.stderr);
-    for wrong in [
-        "kind = \"@\"",
-        "kind = \"ping\"\n[base]\n\"@\" = 1",
-        "kind = \"ping\"\ntarget = \"@\"",
-        "\"@\" = 3",
-        "kind = \"ping\"\n[factors]\nload = [\"@\"]",
-        "kind = \"ping\"\n[design]\norder = \"@\"",
-        "kind = \"ping\"\n[[compare]]\nstatistic = \"@\"",
-    ] {
-        fs::write(home.path().join("y.toml"), wrong.replace('@', &escaped)).expect("written");
-        let refused = run(home.path(), "run y.toml --dry-run");
-        assert_eq!(refused.code, 2, "{wrong}: {}", refused.stderr);
-    }
-}
-
-#[test]
-fn texts_of_a_journal_of_settings_are_printed_without_escapes() {
-    let host = three_knobs();
-    let mut running = host.latlab("ping").line("-d 50s --warmup 0 --set rt-runtime=-1").start();
-    running.wait_until("it is set", || host.values()[2] == "-1");
-    running.signal(Signal::KILL);
-    running.killed_by(Signal::KILL);
-    let page = fs::read_dir(host.journal()).expect("a journal").next().expect("a page").expect("an entry").path();
-    let mut document = read_json(&page);
-    for key in ["setting", "before", "ours"] {
-        document["entries"][0][key] = HOSTILE.into();
-    }
-    fs::write(&page, document.to_string()).expect("written");
-    let ran = host.latlab("doctor").line("--restore").start().exits_with_one_of(&[0, 1]);
-    expect_plain(&ran, "doctor --restore");
-    assert!(ran.stdout.contains(r"\x1b[2J"), "{}", ran.stdout);
-    fs::write(&page, format!("{{\"format\": {:?}", HOSTILE)).expect("written");
-    let ran = host.latlab("list").success();
-    expect_plain(&ran, "list");
 }
 
 /// An agent whose replies and stderr pass through `change`, Python of a function body that gets `reply`, a JSON value.

@@ -406,69 +406,6 @@ fn a_precision_rule_stops_at_its_width_or_at_the_maximum() {
 }
 
 #[test]
-fn invalid_experiment_files_are_refused_with_the_line() {
-    let factors: Vec<String> = ["count", "duration", "interval", "timeout", "cpu", "dscp", "size"]
-        .map(|key| format!("{key} = [0,1,2,3,4,5,6,7,8,9]\n"))
-        .into();
-    for (text, words) in [
-        ("kind = \"ping\"\nnmae = \"x\"\n".to_owned(), ["line 2 of `x.toml`", "did you mean `name`?"]),
-        ("kind = \"ping\"\n[factors]\nload = []\n".into(), ["line 3 of `x.toml`", "has no value"]),
-        (format!("kind = \"ping\"\n[factors]\n{}", factors.concat()), ["10,000,000 conditions", "every combination"]),
-        ("kind = \"wakeup\"\ntarget = \"lab\"\n".into(), ["line 2 of `x.toml`", "a `wakeup` has no target"]),
-    ] {
-        let directory = directory_with(&text);
-        let printed = Latlab::at(directory.path()).line("run x.toml").failure(2).stderr;
-        assert!(words.iter().all(|word| printed.contains(word)), "{printed}");
-        assert!(experiments(directory.path()).is_empty());
-    }
-    let lab = Latlab::new();
-    fs::create_dir(lab.path("empty")).expect("a directory");
-    lab.line("run empty").stderr(contains("is not an experiment")).failure(2);
-}
-
-#[test]
-fn the_json_document_has_the_comparison_and_the_runs() {
-    let directory = directory_with(SMALL);
-    let document = Latlab::at(directory.path()).line("run x.toml --json -q").success().json();
-    check_schema(&document, "compare/1");
-    assert_eq!(document["experiment"]["finished"], true);
-    assert_eq!(document["runs"].as_array().map(Vec::len), Some(12));
-    assert_eq!(document["groups"].as_array().map(Vec::len), Some(2), "{document:#}");
-    let asked = document["comparisons"].as_array().expect("rows").iter().filter(|row| row["added"] == false);
-    assert_eq!(asked.count(), 2, "p50 and p99\n{document:#}");
-    assert_eq!(document["interleaved"], true);
-    // A second report has the same figures.
-    let shown = only(directory.path()).display().to_string();
-    let again = Latlab::at(directory.path()).args(["run", &shown, "--json", "-q"]).success().json();
-    assert_eq!(document["comparisons"], again["comparisons"]);
-    let alone = directory_with("kind = \"ping\"\n[base]\ncount = 50\nwarmup = \"0\"\n[design]\nruns = 2\n");
-    let document = Latlab::at(alone.path()).line("run x.toml --json -q").success().json();
-    check_schema(&document, "compare/1");
-    assert_eq!(document["comparisons"], serde_json::json!([]));
-}
-
-#[test]
-fn the_compare_tables_of_the_file_select_the_statistics() {
-    let file = format!(
-        "{SMALL}[[compare]]\nmetric = \"response_time\"\nstatistic = \"mean\"\nbaseline = {{ size = 64 }}\n\
-         [[compare]]\nstatistic = \"loss_ratio\"\n"
-    );
-    let directory = directory_with(&file);
-    let document = Latlab::at(directory.path()).line("run x.toml --json -q").success().json();
-    let [mean, loss] = &document["comparisons"].as_array().expect("rows")[..] else { panic!("{document:#}") };
-    assert_eq!((&mean["metric"], &mean["statistic"]), (&"response_time".into(), &"mean".into()));
-    assert_eq!((&loss["metric"], &loss["statistic"]), (&"loss_ratio".into(), &"ratio".into()));
-    assert_eq!((&mean["baseline"], &loss["baseline"]), (&"64".into(), &"24".into()));
-    // So does `compare` of the directory.
-    let shown = only(directory.path()).display().to_string();
-    let later = Latlab::at(directory.path()).args(["compare", &shown, "--json", "-q"]).success().json();
-    assert_eq!(later["comparisons"], document["comparisons"]);
-    let typed = ["compare", &shown, "--statistic", "p90", "--json", "-q"];
-    let typed = Latlab::at(directory.path()).args(typed).success().json();
-    assert_eq!(typed["comparisons"][0]["statistic"], "p90");
-}
-
-#[test]
 fn every_judged_run_of_an_experiment_must_hold_each_gate() {
     let directory = directory_with(SMALL);
     let kept = Latlab::at(directory.path()).line("run x.toml --gate").arg("max <= 10s");
@@ -484,19 +421,6 @@ fn every_judged_run_of_an_experiment_must_hold_each_gate() {
     undecided().stderr(contains("warning: the gate `p99.9 <= 10s` is undecided")).success();
     undecided().arg("--gate-strict").failure(1);
     again("max <= 10s").line("--format markdown").stdout(contains("gate `max <= 10s` met")).success();
-}
-
-#[test]
-fn gates_of_an_experiment_are_refused_before_it_begins() {
-    let directory = directory_with(SMALL);
-    for (condition, value) in [("p50 <= 5", "`5`"), ("send_slip p50 <= 1us", "`send_slip`"), ("p50", "`p50`")] {
-        let refused = Latlab::at(directory.path()).line("run x.toml --gate").arg(condition);
-        refused.stderr(contains(value)).stderr(contains("\n  hint: ")).failure(2);
-    }
-    assert!(experiments(directory.path()).is_empty());
-    let file = directory_with(&SMALL.replace("count = 100", "count = 100\ngate = \"p50 <= 1ms\""));
-    let refused = Latlab::at(file.path()).line("run x.toml").stderr(contains("`gate` cannot be set in a condition"));
-    refused.stderr(contains("give it to `latlab run`: `--gate`")).failure(2);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::experiment::{
-    BOOT_ID, SMALL, begin, check, directory_with, echo, events, experiments, journal, only, runs, until_ended,
+    BOOT_ID, SMALL, begin, check, directory_with, events, experiments, journal, only, runs, until_ended,
 };
 use crate::fake_host::FakeHost;
 use crate::harness::{Latlab, check_schema, contains, empty, lacks};
@@ -16,32 +16,6 @@ use crate::harness::{Latlab, check_schema, contains, empty, lacks};
 /// Rows that were asked for; a busy host may add one of late answers.
 fn rows(document: &Value) -> Vec<&Value> {
     document["comparisons"].as_array().expect("rows").iter().filter(|row| row["added"] == false).collect()
-}
-
-#[test]
-fn a_condition_that_lost_every_probe_is_compared_as_a_loss() {
-    let deaf = UdpSocket::bind("127.0.0.1:0").expect("a port");
-    let file = format!(
-        "kind = \"ping\"\n[base]\nprotocol = \"echo\"\ncount = 20\nwarmup = \"0\"\ntimeout = \"10ms\"\n[factors]\n\
-         target = [\"127.0.0.1:{}\", \"127.0.0.1:{}\"]\n[design]\nruns = 4\nsettle = \"0s\"\n[[compare]]\n\
-         statistic = \"p50\"\n[[compare]]\nstatistic = \"loss_ratio\"\n",
-        echo(),
-        deaf.local_addr().expect("bound").port()
-    );
-    let directory = directory_with(&file);
-    let ran = Latlab::at(directory.path()).line("run x.toml --keep-going --json").failure(4);
-    let document: Value = serde_json::from_str(&ran.stdout).expect("one document");
-    check_schema(&document, "compare/1");
-    assert!(ran.stderr.contains("4 runs without an answer, judged as lost"), "{}", ran.stderr);
-    let [p50, loss] = &rows(&document)[..] else { panic!("{document:#}") };
-    assert_eq!((&p50["verdict"], &p50["candidate_infinite"]), (&"higher".into(), &4.into()), "{p50:#}");
-    assert_eq!((&p50["relative"], &loss["verdict"]), (&Value::Null, &"higher".into()), "{p50:#}");
-    assert_eq!((&loss["candidate_value"], &loss["candidate_runs"]), (&1.0.into(), &4.into()), "{loss:#}");
-    let shown = only(directory.path()).display().to_string();
-    let compared = Latlab::at(directory.path()).args(["compare", &shown, "--json", "-q"]).success().json();
-    assert_eq!(rows(&compared), rows(&document));
-    let again = Latlab::at(directory.path()).args(["run", &shown, "--json", "-q"]).failure(4).stdout;
-    assert_eq!(rows(&serde_json::from_str(&again).expect("one document")), rows(&document));
 }
 
 #[test]
@@ -88,29 +62,6 @@ fn every_end_of_an_experiment_prints_one_json_document() {
         assert_eq!(document["comparisons"], serde_json::json!([]));
         assert!(document["runs"][0]["reason"].is_string(), "{document:#}");
     }
-}
-
-#[test]
-fn a_single_condition_is_reported_with_its_interval() {
-    // On one CPU the median of many probes is stable on a busy machine too.
-    let file = "name = \"alone\"\nkind = \"ping\"\n[base]\ncount = 400\nwarmup = \"0\"\ncpu = 0\npeer-cpu = 0\n\
-                [design]\nruns = \"until p50 ±99%\"\nmax-runs = 26\nblocks = 12\nsettle = \"0s\"\n";
-    let directory = directory_with(file);
-    let ran = Latlab::at(directory.path()).line("run x.toml").success();
-    assert!(ran.stderr.contains("after block 12 the intervals are narrow enough"), "{}", ran.stderr);
-    assert!(
-        ran.stdout.contains("round_trip_delay p50") && ran.stdout.contains("24 runs in 12 blocks"),
-        "{}",
-        ran.stdout
-    );
-    let shown = only(directory.path()).display().to_string();
-    let document = Latlab::at(directory.path()).args(["run", &shown, "--json", "-q"]).success().json();
-    check_schema(&document, "compare/1");
-    let [p50, p99] = &document["experiment"]["alone"].as_array().expect("rows")[..] else { panic!("{document:#}") };
-    assert_eq!((&p50["statistic"], &p50["runs"], &p99["statistic"]), (&"p50".into(), &24.into(), &"p99".into()));
-    let [low, mean, high] = ["low", "mean", "high"].map(|key| p50[key].as_f64().expect("a number"));
-    assert!(low < mean && mean < high && high < 4.0 * low, "{p50:#}");
-    Latlab::at(directory.path()).args(["run", &shown]).stdout(contains("one condition, compared with none")).success();
 }
 
 /// An experiment of one run to a silent target.

@@ -1,14 +1,12 @@
 //! `latlab run` with the targets `cmd:`, `ssh:` and `lab`: loads at the peer, namespaces, rights.
 
-use std::fs;
-use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde_json::Value;
 
 use crate::far_end::{Sshd, with_latlab};
 use crate::harness::{BINARY, Finished, Latlab, check_schema, contains, wait_until};
-use crate::lab::{privileged, without_rights};
+use crate::lab::privileged;
 use crate::processes::{below, children, is_alive};
 use crate::store::{manifest, recordings, recordings_in};
 
@@ -129,25 +127,4 @@ fn an_experiment_killed_in_a_lab_leaves_no_process_and_continues() {
         (&true.into(), Some(2))
     );
     assert!(document["groups"].as_array().expect("two").iter().all(|group| group["runs"] == 2), "{document:#}");
-}
-
-#[test]
-fn lab_without_rights_is_refused_with_a_hint() {
-    if !privileged() {
-        return;
-    }
-    let home = tempfile::tempdir().expect("a temporary directory");
-    fs::set_permissions(home.path(), fs::Permissions::from_mode(0o777)).expect("our own directory");
-    fs::write(home.path().join("x.toml"), file("target = \"lab\"\n", "", "size = [24, 64]")).expect("written");
-    let Some(output) = without_rights(home.path(), "run x.toml") else {
-        return;
-    };
-    let printed = String::from_utf8_lossy(&output.stderr);
-    assert_eq!((output.status.code(), output.stdout.len()), (Some(3), 0), "{printed}");
-    assert!(
-        printed.contains("`lab`") && printed.contains("EPERM") && printed.contains("hint: `lab` needs root"),
-        "{printed}"
-    );
-    let left: Vec<PathBuf> = recordings(home.path());
-    assert!(left.iter().all(|experiment| recordings_in(&experiment.join("runs")).is_empty()), "{left:?}");
 }

@@ -141,27 +141,6 @@ impl AsJson for parquet::record::Row {
 }
 
 #[test]
-fn counts_are_those_of_the_summary() {
-    let ran = lab_with(&[("recordings/good/scheduled", "x")]).line("export x").success();
-    let summary = Latlab::at(ran.directory()).line("summary x --json").start().exits_with_one_of(&[0, 4]).json();
-    let measured: Vec<_> = records(&ran.stdout).into_iter().filter(|row| row["phase"] == "measure").collect();
-    for fate in ["answered", "late", "lost", "send_failed", "not_sent"] {
-        let count = measured.iter().filter(|row| row["fate"] == fate).count();
-        assert_eq!(json!(count), summary[fate], "{fate}");
-    }
-    assert!(measured.iter().all(|row| !row["due_ns"].is_empty()));
-    let metrics = &summary["metrics"]["round_trip_delay"];
-    let values = Latlab::at(ran.directory()).line("export x --format values --singletons").success();
-    let values: Vec<i64> = values.stdout.lines().map(|line| line.parse().expect("a number")).collect();
-    let lost = metrics["lost"].as_u64().expect("a number");
-    assert_eq!(json!(values.len() as u64 + lost), metrics["n"]);
-    assert_eq!(
-        (json!(values.iter().min()), json!(values.iter().max())),
-        (metrics["min"].clone(), metrics["max"].clone())
-    );
-}
-
-#[test]
 fn rows_of_an_experiment_have_its_factors_block_and_warm_up_flag() {
     let ran = lab_with(&[("experiments/finished/factors", "x")]).line("export x --format jsonl").success();
     let rows = objects(&ran.stdout);
@@ -199,36 +178,6 @@ fn a_store_is_exported_with_tags_and_a_recording_that_is_named_twice_once() {
 }
 
 #[test]
-fn runs_of_several_kinds_are_refused_unless_one_is_chosen() {
-    let lab = || lab_with(&[("recordings/good/closed", "s/ping"), ("recordings/old/1.3-wakeup", "s/wakeup")]);
-    let refused = lab().line("export s").stderr(contains("cannot export runs of `ping` and `wakeup` together"));
-    refused.stderr(contains("`--kind ping` or `--kind wakeup`")).stdout(empty()).failure(2);
-    let rows = records(&lab().line("export s --kind wakeup").success().stdout);
-    assert!(rows.iter().all(|row| !row["woke_ns"].is_empty() && !row["via"].is_empty()), "{:?}", rows[0]);
-    lab().line("export s --kind stream").stderr(contains("no run of `stream`")).failure(2);
-}
-
-#[test]
-fn each_table_has_its_columns() {
-    let stream = || lab_with(&[("recordings/forms/stream-probes", "x")]);
-    let intervals = records(&stream().line("export x").success().stdout);
-    assert!(intervals.iter().any(|row| row["side"] == "receiver" && row["offered_packets"].is_empty()));
-    let probes = records(&stream().line("export x --table probes").success().stdout);
-    assert_ne!(probes[0]["stream_size_bytes"], probes[0]["size_bytes"]);
-    let host = records(&stream().line("export x --table host").success().stdout);
-    assert!(host.iter().any(|row| row["cpu"].is_empty()) && host.iter().any(|row| row["cpu"] == "0"));
-    let refused = lab_with(&[("recordings/good/closed", "x")]).line("export x --table intervals");
-    refused.stderr(contains("these runs have no table `intervals`")).failure(2);
-}
-
-#[test]
-fn a_run_without_rows_adds_none_and_a_note_says_so() {
-    let ran = lab_with(&[("recordings/old/1.0-finished", "x")]).line("export x --table host");
-    let ran = ran.stderr(contains("1 of 1 run without a row in `host`")).success();
-    assert_eq!(records(&ran.stdout).len(), 0);
-}
-
-#[test]
 fn an_interrupted_recording_is_finished_and_exported() {
     let ran = lab_with(&[("recordings/old/1.9-died", "x")]).line("export x");
     let ran = ran.stderr(contains("finished an interrupted recording")).success();
@@ -258,22 +207,6 @@ fn bins_are_those_of_the_summary_and_a_row_without_edges_counts_what_was_lost() 
 }
 
 #[test]
-fn an_interval_log_has_a_line_for_each_run_and_comments_with_its_losses() {
-    use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
-    let lab = lab_with(&[("recordings/good/closed", "s/a"), ("recordings/good/scheduled", "s/b")]);
-    let ran = lab.line("export s -o x.hlog").stdout(empty()).success();
-    let text = fs::read_to_string(ran.directory().join("x.hlog")).expect("written");
-    assert!(text.contains("\n#[latlab: round_trip_delay in ns]\n") && text.contains("#[lost: 5]\n"), "{text}");
-    let legend = "\"StartTimestamp\",\"Interval_Length\",\"Interval_Max\",\"Interval_Compressed_Histogram\"\n";
-    let (_, lines) = text.split_once(legend).expect("a legend");
-    let entries: Vec<_> = IntervalLogIterator::new(lines.as_bytes()).map(|entry| entry.expect("parses")).collect();
-    let intervals = entries.iter().filter(|entry| matches!(entry, LogEntry::Interval(_))).count();
-    assert_eq!(intervals, 2);
-    let signed = Latlab::at(ran.directory()).line("export s/a --format hlog --metric ipdv");
-    signed.stderr(contains("HdrHistogram has no negative values")).failure(2);
-}
-
-#[test]
 fn runs_of_an_interval_log_share_a_tag_if_they_are_of_one_condition() {
     let lab = lab_with(&[("experiments/finished/udp-loopback-matrix", "x"), ("recordings/good/closed", "closed")]);
     let ran = lab.line("export x --format hlog").success();
@@ -298,57 +231,6 @@ fn runs_of_an_interval_log_share_a_tag_if_they_are_of_one_condition() {
 }
 
 #[test]
-fn logs_without_a_common_metric_are_not_exported_together() {
-    let lab = Latlab::new().file("log", "1\n2\n").line("import log --unit us --store s").success();
-    let line = |line: &str| Latlab::at(lab.directory()).line(line);
-    line("import log --unit us --metric wakeup_latency --store s").success();
-    for command in ["export s --format values", "export s --format values --metric delay"] {
-        line(command).stderr(contains("no metric in common: name recordings of one metric")).failure(2);
-    }
-    line("report s -o page.html").stderr(contains("`delay` and `wakeup_latency` on one page")).failure(2);
-    line("compare s").stderr(contains("these have")).stderr(contains("choose recordings of one metric")).failure(2);
-    line("summary s").stdout(contains("wake-up latency")).success();
-}
-
-#[test]
-fn iterations_of_a_benchmark_are_its_finite_singletons() {
-    let lab = lab_with(&[("recordings/good/closed", "closed"), ("recordings/forms/sleepers", "sleepers")]);
-    let ran = lab.line("export closed --format benchstat").stdout(contains(" 1992 ")).success();
-    let (manifest, _) = open(&ran.directory().join("closed"));
-    assert!(manifest.rows.is_some_and(|rows| rows > 1_992));
-    let summary = Latlab::at(ran.directory()).line("summary sleepers --json").success().json();
-    let n = summary["metrics"]["wakeup_latency"]["n"].as_u64().expect("a number");
-    let line = Latlab::at(ran.directory()).line("export sleepers --format benchstat");
-    line.stdout(contains(format!(" {n} "))).success();
-}
-
-#[test]
-fn a_metric_that_no_run_can_have_is_refused() {
-    let refused = |line: &str| lab_with(&[("recordings/good/closed", "closed")]).line(line).stdout(empty());
-    let closed = refused("export closed --format hlog --metric response_time");
-    closed.stderr(contains("`closed` has no response time")).failure(2);
-    refused("export closed --format values --metric rtt").stderr(contains("round_trip_delay")).failure(2);
-    refused("export closed --format values --statistic p999").stderr(contains("did you mean `p99.9`?")).failure(2);
-    refused("export closed --unit us").stderr(contains("--format values")).failure(2);
-}
-
-#[test]
-fn a_figure_that_is_infinite_is_left_out_with_a_warning() {
-    let lab = lab_with(&[("recordings/good/closed", "closed")]);
-    let ran = lab.line("export closed --format values --statistic p99.9").stderr(contains("infinite")).success();
-    assert_eq!(ran.stdout, "");
-    let [p50, mean] = ["p50", "mean"].map(|statistic| {
-        let line = format!("export closed --format values --unit us --statistic {statistic}");
-        Latlab::at(ran.directory()).line(&line).success().stdout.trim().parse::<f64>().expect("a number")
-    });
-    let summary = Latlab::at(ran.directory()).line("summary closed --json").success().json();
-    let metric = &summary["metrics"]["round_trip_delay"];
-    for (value, expected) in [(p50, &metric["quantiles"][0]["value"]), (mean, &metric["mean"])] {
-        assert!((value * 1e3 - expected.as_f64().expect("a number")).abs() < 1e-6 * value * 1e3, "{value} {expected}");
-    }
-}
-
-#[test]
 fn ministat_reads_one_value_for_each_run() {
     if program("ministat").is_none() {
         return;
@@ -360,46 +242,6 @@ fn ministat_reads_one_value_for_each_run() {
     let shown = Command::new("ministat").arg("-n").arg(&path).output().expect("it starts");
     let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
     assert!(shown.lines().any(|line| line.split_whitespace().nth(1) == Some(&count.to_string())), "{shown}");
-}
-
-#[test]
-fn results_of_benchmarks_have_a_name_a_count_and_pairs() {
-    let lab = lab_with(&[("experiments/finished/factors", "x")]);
-    let ran = lab.line("export x --format benchstat").success();
-    let results: Vec<&str> = ran.stdout.lines().filter(|line| line.starts_with("Benchmark")).collect();
-    let names: BTreeSet<&str> = results.iter().filter_map(|line| line.split(' ').next()).collect();
-    assert_eq!(names.len(), 4, "{names:?}");
-    for line in &results {
-        let words: Vec<&str> = line.split(' ').collect();
-        assert!(words[0].starts_with("BenchmarkRoundTripDelay/target="), "{line}");
-        assert!(words[1].parse::<u64>().is_ok_and(|count| count > 0) && words.len().is_multiple_of(2), "{line}");
-        assert!(words[2..].iter().step_by(2).all(|value| value.parse::<f64>().is_ok_and(f64::is_finite)), "{line}");
-        assert!(words.contains(&"ns/op") && words.contains(&"loss-ratio"), "{line}");
-    }
-    // What is not a result is configuration (`key: value`) or a property of a unit.
-    let rest = ran.stdout.lines().filter(|line| !line.starts_with("Benchmark"));
-    assert!(
-        rest.clone().all(|line| line.starts_with("Unit ") || line.starts_with("pkg: ")),
-        "{:?}",
-        rest.collect::<Vec<_>>()
-    );
-}
-
-#[test]
-fn infinite_figures_of_a_benchmark_are_left_out_with_a_warning() {
-    let lab = lab_with(&[("recordings/good/closed", "closed")]);
-    let ran = lab.line("export closed --format benchstat").stderr(contains("left out: p99.9-ns of 1 run")).success();
-    assert!(ran.stdout.contains(" p99-ns ") && !ran.stdout.contains("p99.9-ns"), "{}", ran.stdout);
-}
-
-#[test]
-fn a_level_that_is_the_word_none_stays_if_it_was_typed() {
-    let lab = Latlab::new().file("log", "1\n2\n").line("import log --unit us --store s --tag case=none").success();
-    let line = |line: &str| Latlab::at(lab.directory()).line(line);
-    line("export s --format benchstat").stdout(contains("/tag-case=none/")).success();
-    line("export s --format prometheus").stdout(contains("tag_case=\"none\"")).stdout(lacks("load=\"none")).success();
-    let experiment = lab_with(&[("experiments/finished/factors", "x")]).line("export x --format benchstat");
-    experiment.stdout(contains("/load=none/")).success();
 }
 
 #[test]

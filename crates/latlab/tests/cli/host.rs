@@ -199,18 +199,6 @@ fn a_calibration_without_pins_is_shown_and_not_kept() {
     assert!(!state.join("latlab/calibrations.json").exists());
 }
 
-#[test]
-fn a_calibration_that_cannot_be_stored_is_still_reported() {
-    let home = tempfile::tempdir().expect("a temporary directory");
-    fs::write(home.path().join("state"), "a file").expect("a file");
-    let lab = Latlab::at(home.path())
-        .line("doctor --calibrate --cpu 0 --peer-cpu 0 --json")
-        .environment("XDG_STATE_HOME", "state");
-    let lab = lab.stderr(contains("warning: cannot store the calibration: ")).stderr(contains("XDG_STATE_HOME"));
-    let document = lab.start().exits_with_one_of(&[0, 1]).json();
-    assert!(document["findings"].to_string().contains("bare loop on loopback"), "{document:#}");
-}
-
 fn samples(recording: &Recording) -> Vec<HostSample> {
     let samples = recording.host_samples().expect("opens").map(|sample| sample.expect("reads"));
     samples

@@ -24,26 +24,6 @@ fn states(list: &[Value]) -> Vec<&str> {
 }
 
 #[test]
-fn an_empty_or_missing_store_is_not_an_error() {
-    let home = tempfile::tempdir().expect("a temporary directory");
-    for form in ["list", "list --json"] {
-        let missing = Latlab::at(home.path()).line(form).stdout(contains("latlab-runs"));
-        let ran = missing.stderr(contains("note: the store `./latlab-runs` does not exist")).success();
-        if form.ends_with("--json") {
-            check_schema(&ran.json(), "list/1");
-            assert_eq!(ran.json()["recordings"], Value::Array(Vec::new()));
-        }
-    }
-    fs::create_dir(home.path().join("latlab-runs")).expect("made");
-    assert!(list(home.path()).is_empty());
-    Latlab::at(home.path()).line("list").stdout(contains("latlab-runs")).stderr(empty()).success();
-    fs::create_dir(home.path().join("latlab-runs/something-else")).expect("made");
-    assert!(list(home.path()).is_empty());
-    let lab = Latlab::at(home.path()).file("taken", "a file").line("list --store taken").stdout(empty());
-    lab.stderr(contains("`taken`")).stderr(contains("\n  hint: ")).failure(2);
-}
-
-#[test]
 fn the_newest_recording_is_first_also_within_a_second() {
     let home = tempfile::tempdir().expect("a temporary directory");
     for size in 64..70 {
@@ -140,21 +120,6 @@ fn experiments_are_listed_with_their_progress() {
     let one = newest().expect("it is there");
     assert_eq!((&one["state"], &one["runs_done"]), (&"damaged".into(), &Value::Null));
     assert!(one["reason"].as_str().is_some_and(|reason| reason.contains("line 1")), "{one}");
-}
-
-#[test]
-fn the_summary_of_an_experiment_has_those_of_its_runs() {
-    let lab = Latlab::new().file("x.toml", SMALL);
-    let home = lab.path("");
-    let _done = lab.line("run x.toml").measured();
-    let experiment = only_recording(&home);
-    let document = Latlab::at(&home).line("summary --json -q").arg(&experiment).success().json();
-    let summaries = document["summaries"].as_array().expect("several");
-    assert_eq!(summaries.len(), 4);
-    assert!(summaries.iter().all(|summary| summary["sent"] == 50 && summary["lost"] == 0), "{document:#}");
-    fs::remove_dir_all(experiment.join("runs")).expect("ours");
-    let empty_one = Latlab::at(&home).arg("summary").arg(&experiment).stdout(empty());
-    empty_one.stderr(contains("has no run to be summarised")).stderr(contains("latlab run FILE --new")).failure(2);
 }
 
 /// A store with two recordings of testdata of the 21st, `old` and `tagged`, one of the 22nd, `later`, and a finished

@@ -35,30 +35,6 @@ fn published(document: &Value) -> BTreeMap<String, Value> {
     rows.iter().map(|row| (row["label"].as_str().expect("a label").to_owned(), row.clone())).collect()
 }
 
-fn in_one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
-#[test]
-fn the_recipe_file_has_the_published_figures() {
-    for scale in ["", "--quick", "--full", "--reboots", "--full --reboots", "--target local", "--target ssh:there"] {
-        let file = Latlab::new().line(&format!("recipes show udp-loopback-matrix {scale}")).success().stdout;
-        let target = scale.strip_prefix("--target ").unwrap_or("lab");
-        assert!(file.contains(&format!("target = \"{target}\"")), "{file}");
-        for words in ["−39.6 % ± 6.8 %", "none proven", "8328.2", "lo(4)"] {
-            assert!(file.contains(words), "{words} is not in\n{file}");
-        }
-        let dry = Latlab::new().file("x.toml", file).line("run x.toml --dry-run").success().stdout;
-        assert!(dry.contains(&format!("stream {target}")) && dry.contains("1 more to warm up"), "{dry}");
-        assert_eq!(dry.contains("a reboot"), scale.contains("reboots"), "{dry}");
-        // The driver of `lo` may refuse to turn offloads off, which is known before anything is run.
-        let conditions = if in_one_line(&dry).contains("the driver of `lo`") { 3 } else { 6 };
-        let is_listed = |number: usize| dry.contains(&format!(" {number}  "));
-        assert!(is_listed(conditions) && !is_listed(conditions + 1), "{dry}");
-    }
-    Latlab::new().line("run udp-loopback-matrix --quick --reboots").stderr(contains("--reboots")).failure(2);
-}
-
 #[test]
 fn lab_measures_every_condition_as_its_label_says() {
     if !privileged() {

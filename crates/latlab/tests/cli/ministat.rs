@@ -6,7 +6,6 @@ use std::process::{Command, Stdio};
 
 use crate::harness::{Latlab, contains, empty, warnings_at_most};
 use crate::skip::program;
-use crate::store::recordings_in;
 
 /// An accepted difference between the two outputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -277,29 +276,6 @@ fn columns_and_comments_are_parsed_as_by_ministat() {
 }
 
 #[test]
-fn stdin_can_be_a_group() {
-    let lab = || Latlab::new().file("numbers", "1\n2\n3\n").file("others", "11\n12\n14\n");
-    let named = lab().stdin("numbers").line("compare --ministat").stdout(contains("x <stdin>\n")).success();
-    let dash = lab().stdin("numbers").line("compare --ministat -").success();
-    assert_eq!(named.stdout, dash.stdout);
-    let both = lab().stdin("numbers").line("compare --ministat -A others -");
-    both.stdout(contains("x others\n+ <stdin>\n")).stdout(contains("\n\t-10.3333 +/- ")).success();
-}
-
-#[test]
-fn quiet_omits_names_and_heading() {
-    let lab = |flags: &str| {
-        let lab = Latlab::new().file("a", "1\n2\n3\n").file("b", "11\n12\n14\n");
-        lab.line("compare --ministat").line(flags).line("a b").stderr(empty()).success().stdout
-    };
-    let whole = lab("-A");
-    let rest: Vec<&str> = whole.lines().skip(2).filter(|line| !line.starts_with("    N ")).collect();
-    assert_eq!(lab("-A -q").lines().collect::<Vec<_>>(), rest);
-    assert_eq!(lab("-n -q").lines().count(), 2);
-    assert!(lab("-n -q").starts_with("x   3             1             3             2             2             1\n"));
-}
-
-#[test]
 fn patterns_select_the_files_of_a_group() {
     let lab = || {
         let lab = Latlab::new().file("a-1", "1\n2\n").file("a-2", "3\n").file("b-1", "11\n").file("b-2", "12\n14\n");
@@ -315,101 +291,4 @@ fn patterns_select_the_files_of_a_group() {
     shared.stderr(contains("in the group `after` and in the group `c`")).failure(2);
     lab().line("--group c=c-*").stdout(empty()).stderr(contains("`c-*`")).stderr(contains("\n  hint: ")).failure(2);
     lab().line("--group c=c-[").stdout(empty()).stderr(contains("`c-[`")).stderr(contains("\n  hint: ")).failure(2);
-}
-
-#[test]
-fn input_that_cannot_be_compared_is_refused() {
-    for (text, flags, printed) in [
-        ("", "", "it has 0 observations"),
-        ("1\n2\n", "", "it has 2 observations"),
-        ("1 5\n2 5\n3\n", "-C 2", "it has 2 observations"),
-        ("1\n2\nabc\n", "", "`abc` on line 3 of `a`"),
-        ("1\n2\n\nNaN\n", "", "`NaN` on line 4 of `a`"),
-        ("1\n2\ninf\n", "", "`inf` on line 3 of `a`"),
-        ("0x10\n2\n3\n", "", "`0x10` on line 1 of `a`"),
-        ("1\n2\n3x\n", "", "`3x` on line 3 of `a`"),
-        ("1,5\n2,5\n3,5\n", "", "`1,5` on line 1 of `a`"),
-        ("1\n2\n3\n", "b c d e f g h", "8 groups"),
-        ("1\n2\n3\n", "absent", "cannot read `absent`"),
-    ] {
-        let others = |lab: Latlab, name: &str| lab.file(name, "1\n2\n3\n");
-        let lab = ["b", "c", "d", "e", "f", "g", "h"].into_iter().fold(Latlab::new().file("a", text), others);
-        let lab = lab.line("compare --ministat a").line(flags).stdout(empty());
-        lab.stderr(contains(printed)).stderr(contains("\n  hint: ")).failure(2);
-    }
-}
-
-/// Three runs of each of two builds, and their mean round trips in ascending order. Each build has a store, since the order of
-/// recordings of the same second is random and determines the order of the groups.
-fn two_builds(home: &Path) -> (Vec<std::path::PathBuf>, [Vec<f64>; 2]) {
-    let means = ["a", "b"].map(|build| {
-        let mean = |_| {
-            let lab = Latlab::at(home).line("ping -n 20 --warmup 0 --json -q --store").args([
-                build,
-                "--tag",
-                &format!("build={build}"),
-            ]);
-            lab.success().json()["metrics"]["round_trip_delay"]["mean"].as_f64().expect("a mean")
-        };
-        let mut means: Vec<f64> = (0..3).map(mean).collect();
-        means.sort_by(f64::total_cmp);
-        means
-    });
-    (["a", "b"].iter().flat_map(|store| recordings_in(&home.join(store))).collect(), means)
-}
-
-#[test]
-fn each_run_is_one_observation_of_ministat() {
-    let home = tempfile::tempdir().expect("a temporary directory");
-    let (recordings, means) = two_builds(home.path());
-    let lab = Latlab::at(home.path()).line("compare --ministat -n --by tag:build").args(&recordings);
-    let ran = lab.stdout(contains("x a\n+ b\n")).stderr(empty()).success();
-    let figures: Vec<Vec<f64>> = ran
-        .stdout
-        .lines()
-        .skip(3)
-        .map(|line| line.split_whitespace().skip(1).map(|word| word.parse().expect("a number")).collect())
-        .collect();
-    for (figures, means) in figures.iter().zip(&means) {
-        assert_eq!(figures[0], 3.0, "{}", ran.stdout);
-        for (figure, mean) in figures[1..4].iter().zip([means[0], means[2], means[1]]) {
-            assert!((figure / mean - 1.0).abs() < 1e-6, "min, max, median of {means:?}: {}", ran.stdout);
-        }
-    }
-    let lab = || Latlab::at(home.path()).line("compare --ministat");
-    let grouped = lab().line("-n -q --statistic p50 --group all=[ab]/*").stderr(empty()).success();
-    let lines: Vec<&str> = grouped.stdout.lines().map(|line| &line[1..]).collect();
-    assert!(lines.len() == 1 && lines[0].starts_with("   6 "), "{}", grouped.stdout);
-    for (flags, printed) in [
-        ("", "`--by`, `--group`"),
-        ("--by tag:buidl", "no run has it, and the runs do not differ in any other factor"),
-        ("--by size --statistic medain", "there is no statistic `medain`"),
-        ("--by size --metric rond_trip_delay", "round_trip_delay"),
-    ] {
-        let refused = lab().line(flags).args(&recordings[..2]).stdout(empty()).stderr(contains(printed));
-        refused.stderr(contains("\n  hint: ")).failure(2);
-    }
-    let meant = lab().line("--by tag:buidl").args(&recordings).stdout(empty());
-    meant.stderr(contains("did you mean `tag:build`?")).failure(2);
-    let mixed = lab().arg(&recordings[0]).arg("numbers").file("numbers", "1\n2\n3\n").stdout(empty());
-    mixed.stderr(contains("cannot compare numbers of files with recordings")).failure(2);
-    let named = lab().line("numbers --statistic p99").stdout(empty());
-    named.stderr(contains("`--statistic` cannot go with `files of numbers`")).failure(2);
-}
-
-#[test]
-fn the_conditions_of_an_experiment_are_the_groups_of_ministat() {
-    let file = "kind = \"ping\"\n[base]\ncount = 50\nwarmup = \"0\"\n[factors]\nsize = [24, 64]\n\
-                [design]\nruns = 3\nwarmup-runs = 1\nsettle = \"0s\"\n";
-    let lab = Latlab::new().file("x.toml", file);
-    let home = lab.path("");
-    let _done = lab.line("run x.toml").measured();
-    let experiment = crate::store::only_recording(&home);
-    let shown = Latlab::at(&home).line("compare --ministat -n").arg(&experiment).stdout(contains("x 24 B\n+ 64 B\n"));
-    let shown = shown.stderr(contains("2 runs that warmed up")).success();
-    assert_eq!(shown.stdout.lines().filter(|line| line[1..].starts_with("   3 ")).count(), 2, "{}", shown.stdout);
-    // One group has a plot and figures too.
-    let pattern = format!("all={}/runs/*", experiment.display());
-    let alone = Latlab::at(&home).line("compare --ministat --group").arg(pattern);
-    alone.stdout(contains("\nx   6 ")).success();
 }

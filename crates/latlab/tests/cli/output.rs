@@ -6,14 +6,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::commands::LISTED;
-use crate::harness::{BINARY, Latlab, contains, empty, lacks};
+use crate::harness::{BINARY, Latlab, contains, empty};
 use crate::skip::program;
-
-#[test]
-fn output_has_no_colour_without_a_terminal() {
-    Latlab::new().line("ping -n 0").stdout(empty()).stderr(lacks("\u{1b}")).failure(2);
-    Latlab::new().line("--help").environment("TERM", "xterm-256color").stdout(lacks("\u{1b}")).success();
-}
 
 #[test]
 fn a_closed_stdout_is_not_an_error() {
@@ -118,31 +112,12 @@ fn man_pages_show_each_argument_with_its_whole_text() {
 }
 
 #[test]
-fn the_man_page_of_one_command_is_printed() {
-    let written = Latlab::new().line("man --output .").success();
-    let page = fs::read_to_string(written.directory().join("latlab-ping.1")).expect("written");
-    Latlab::new().line("man ping").stdout(contains(&page)).stderr(empty()).success();
-    Latlab::new().line("man pign").stdout(empty()).stderr(contains("did you mean `ping`?")).failure(2);
-    Latlab::new().line("man ping --output .").stderr(contains("leave one of them out")).failure(2);
-}
-
-#[test]
 fn help_of_a_command_is_its_long_help_page() {
     assert_eq!(page("help"), page("--help"));
     for command in LISTED {
         assert_eq!(page(&format!("help {command}")), page(&format!("{command} --help")));
     }
     Latlab::new().line("help pign").stdout(empty()).stderr(contains("did you mean `ping`?")).failure(2);
-}
-
-#[test]
-fn a_directory_that_cannot_be_written_is_refused_with_exit_code_3() {
-    Latlab::new()
-        .file("taken", "a file")
-        .line("man --output taken/man1")
-        .stderr(contains("error: cannot write `taken/man1`\n  cause: "))
-        .stderr(contains("\n  hint: "))
-        .failure(3);
 }
 
 /// What the completions of `shell` offer for the last of `words`, one a line.
@@ -197,24 +172,6 @@ fn page(line: &str) -> String {
 }
 
 #[test]
-fn help_of_serve_describes_options_of_the_reflector() {
-    let help = page("serve --help");
-    assert!(help.contains("Pin the answering thread") && help.contains("This end only"), "{help}");
-    assert!(!help.contains("Pin the measuring thread") && !help.contains("Both ends do so"), "{help}");
-}
-
-#[test]
-fn help_lists_every_command() {
-    let first = page("--help");
-    for command in LISTED {
-        assert!(first.contains(&format!("\n  {command} ")), "{command} is not in\n{first}");
-    }
-    for hidden in ["reflector", "stressor"] {
-        assert!(!first.contains(hidden), "{hidden} is in\n{first}");
-    }
-}
-
-#[test]
 fn short_help_fits_50_lines_of_80_columns() {
     for line in LISTED.map(|command| format!("{command} -h")).into_iter().chain(["-h".to_owned()]) {
         let page = page(&line);
@@ -232,30 +189,4 @@ fn each_help_page_ends_with_two_examples() {
         let count = examples.lines().filter(|row| row.starts_with("  latlab ")).count();
         assert_eq!((count, examples.lines().count()), (2, 4), "{line}:\n{examples}");
     }
-}
-
-#[test]
-fn short_help_of_ping_has_ten_options_and_long_help_all() {
-    let options = |page: &str| {
-        let is_option = |row: &&str| row.trim_start().starts_with('-') && row.starts_with("  ");
-        page.lines().filter(is_option).filter(|row| !row.contains("--help")).count()
-    };
-    let (short, long) = (page("ping -h"), page("ping --help"));
-    assert_eq!(options(&short), 10, "{short}");
-    for option in
-        "--count --duration --interval --poisson --seed --size --warmup --timeout --wait --transport --protocol -4 -6 \
-         --bind --peer-addr --source-port --dscp --df --cpu --peer-cpu --fifo --mlock --psk-file --load --set --tag --quantiles --window \
-         --deadline --half --gate --gate-strict --max-backlog --output --store --no-record --json --quiet --verbose"
-            .split_whitespace()
-    {
-        let named = long.split_whitespace().any(|word| word.trim_end_matches(',') == option);
-        assert!(named, "{option} is not in\n{long}");
-    }
-}
-
-#[test]
-fn the_version_is_printed_to_stdout() {
-    let expected = format!("latlab {}\n", env!("CARGO_PKG_VERSION"));
-    assert_eq!(page("--version"), expected);
-    assert_eq!(page("-V"), expected);
 }

@@ -4,15 +4,14 @@ use std::net::UdpSocket;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use latlab::probe::ProbeRecord;
 use rustix::process::Signal;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::harness::{BINARY, Latlab, check_schema, contains, empty, lacks, wait_until, warnings_at_most};
 use crate::lab::privileged;
 use crate::scheduling::flooding;
 use crate::serve::serve;
-use crate::skip::{ipv6, program, skip};
+use crate::skip::ipv6;
 use crate::store::{due_gaps_ns, manifest, only_recording, open, recordings, recordings_in, spool_bytes};
 
 /// The summary that `line --json` prints, checked against its schema.
@@ -91,17 +90,6 @@ fn the_seed_of_a_poisson_schedule_determines_its_gaps() {
     assert_ne!(gaps("--seed 8").0, first);
     let (fresh, seed) = gaps("");
     assert_eq!(gaps(&format!("--seed {seed}")).0, fresh, "a run is repeated by the seed that it recorded");
-}
-
-#[test]
-fn spinning_ends_are_a_condition_and_warn_if_they_share_a_cpu() {
-    let (document, _) = summary("ping -n 20 --warmup 0 --timeout 20s --wait spin");
-    assert_eq!((&document["condition"]["wait"], &document["answered"]), (&json!("spin"), &json!(20)));
-    let (document, ran) = summary("ping -n 3 --warmup 0 --wait spin --cpu 0 --peer-cpu 0");
-    let codes: Vec<_> = document["caveats"].as_array().expect("a list").iter().map(|caveat| &caveat["code"]).collect();
-    assert!(codes.contains(&&json!("spin-on-one-cpu")), "{codes:?}");
-    let rows = open(&only_recording(ran.directory())).1;
-    assert!(rows.iter().all(|row| row.sent_cpu == Some(0) && row.received_cpu == Some(0)), "{:?}", rows[0]);
 }
 
 #[test]
@@ -249,82 +237,6 @@ fn the_summary_of_a_recording_equals_that_of_its_run() {
 }
 
 #[test]
-fn options_select_the_quantiles_windows_and_deadline_of_a_summary() {
-    let options = "--half --window 10ms --deadline 1ms --quantiles 0.25,0.5 --tag build=7 --tag rack=b";
-    let ran = Latlab::new()
-        .line(&format!("ping -n 40 --warmup 2 -i 1ms {options}"))
-        .stdout(contains("round trip / 2"))
-        .stdout(contains("by window of 10 ms"))
-        .stdout(contains("deadline     1 ms missed by "))
-        .stdout(contains("of 40 due probes"))
-        .stdout(contains("p25 "))
-        .stdout(lacks("p99"))
-        .measured();
-    let recording = only_recording(ran.directory());
-    assert_eq!(manifest(&recording)["spec"]["tags"], json!({"build": "7", "rack": "b"}));
-    let (document, _) = summary(&format!("ping -n 40 --warmup 2 -i 1ms {options}"));
-    assert_eq!(document["condition"]["tags"], json!({"build": "7", "rack": "b"}));
-    let quantiles = document["metrics"]["round_trip_delay"]["quantiles"].as_array().expect("a list");
-    assert_eq!(quantiles.iter().map(|one| &one["q"]).collect::<Vec<_>>(), [&json!(0.25), &json!(0.5)]);
-    assert!(document["ratios"]["deadline_miss_ratio"].is_number());
-    Latlab::at(ran.directory())
-        .arg("summary")
-        .arg(&recording)
-        .line("--quantiles 0.9 --window 20ms")
-        .stdout(contains("p90 "))
-        .stdout(contains("by window of 20 ms"))
-        .stdout(lacks("p25 "))
-        .measured();
-}
-
-#[test]
-fn quiet_shows_no_note_and_verbose_all_caveats() {
-    let ping = |flags: &str| Latlab::new().line("ping -n 5 --warmup 0").line(flags);
-    ping("-v").stdout(contains("fewer than 10 effective")).stdout(lacks("(`-v`)")).success();
-    ping("-q").stdout(contains("n 5")).stdout(lacks("fewer than 10 effective")).stderr(lacks("note:")).success();
-    let ran = ping("-q --json").stderr(lacks("note:")).success();
-    check_schema(&ran.json(), "summary/1");
-}
-
-/// The output of a ping on a terminal made by script(1), with `variable` set to 1. `None` if the test is skipped.
-fn at_a_terminal(variable: &str) -> Option<String> {
-    let directory = tempfile::tempdir().expect("a temporary directory");
-    let typed = format!("{} ping -d 600ms --warmup 0", BINARY);
-    let output = Command::new(program("script")?)
-        .args(["-qefc", &typed, "/dev/null"])
-        .env_clear()
-        .envs(std::env::var_os("PATH").map(|path| ("PATH", path)))
-        .env("TERM", "xterm-256color")
-        .env(variable, "1")
-        .current_dir(directory.path())
-        .stdin(Stdio::null())
-        .output()
-        .expect("it is there");
-    assert!(output.status.success(), "{output:?}");
-    Some(String::from_utf8_lossy(&output.stdout).into_owned())
-}
-
-#[test]
-fn a_terminal_shows_progress_and_colour_unless_no_color_is_set() {
-    let Some(seen) = at_a_terminal("UNRELATED") else { return };
-    assert!(seen.contains("\u{1b}[1") && seen.contains("━"), "{seen:?}");
-    let progress = seen.split("round trip delay").next().unwrap_or_default();
-    let is_shown = (0..10).any(|tenth| progress.contains(&format!(" 0.{tenth} s")));
-    assert!(is_shown && !progress.contains(" ns"), "no time as a person reads it: {progress:?}");
-    assert!(progress.contains("ping local") && progress.contains("  ━"), "{progress:?}");
-    assert!(["sent ", "answered ", "lost 0"].iter().all(|count| progress.contains(count)), "{progress:?}");
-    let Some(seen) = at_a_terminal("NO_COLOR") else { return };
-    let colours = seen.split('\u{1b}').filter(|piece| piece.split_once('m').is_some_and(|(code, _)| is_colour(code)));
-    assert_eq!(colours.count(), 0, "{seen:?}");
-    assert!(seen.contains("round trip delay"), "{seen:?}");
-}
-
-/// Whether `code`, which follows an escape character and precedes an `m`, selects a colour or weight.
-fn is_colour(code: &str) -> bool {
-    code.strip_prefix('[').is_some_and(|code| code.chars().all(|char| char.is_ascii_digit() || char == ';'))
-}
-
-#[test]
 fn a_closed_stdout_of_ping_is_not_an_error_and_a_full_disk_is() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let run = |stdout: Stdio| {
@@ -447,19 +359,6 @@ fn a_ping_ends_with_the_result_of_its_gates() {
 }
 
 #[test]
-fn a_ping_without_an_answer_breaks_its_gates() {
-    let deaf = UdpSocket::bind("127.0.0.1:0").expect("a port");
-    let ping = |condition: &str| {
-        let line = format!("ping {} --protocol echo -n 3 --timeout 10ms --warmup 0", deaf.local_addr().expect("bound"));
-        Latlab::new().line(&line).args(["--gate", condition])
-    };
-    for condition in ["p50 <= 10s", "max >= 1ns", "loss_ratio <= 100%"] {
-        let ran = ping(condition).stdout(contains("failed: no probe was answered"));
-        ran.stderr(contains("error: no probe was answered by `127.0.0.1:")).stderr(contains("\n  hint: ")).failure(1);
-    }
-}
-
-#[test]
 fn a_silent_target_breaks_gates_and_one_that_refuses_does_not() {
     let deaf = UdpSocket::bind("127.0.0.1:0").expect("a port");
     let address = deaf.local_addr().expect("bound");
@@ -490,31 +389,4 @@ fn a_gate_on_a_figure_for_which_too_little_was_answered_is_broken() {
     assert_eq!((&gate["state"], &gate["reason"]), (&"broken".into(), &"nothing-to-judge".into()), "{gate}");
     assert_eq!((&gate["metric"], &gate["statistic"]), (&"ipdv".into(), &"p50".into()), "{gate}");
     drop(first.join());
-}
-
-#[test]
-fn ends_without_pins_have_a_caveat_whose_hint_pins_them() {
-    if std::thread::available_parallelism().map_or(1, usize::from) < 2 {
-        return skip("there is one CPU only");
-    }
-    let caveat = |pins: &str| {
-        let line = format!("ping -n 200 --warmup 0 --json {pins}");
-        let ran = Latlab::new().line(&line).success();
-        let caveats = ran.json()["caveats"].as_array().expect("a list").clone();
-        let found = caveats.into_iter().find(|caveat| caveat["code"] == "unpinned-placement");
-        (found, open(&only_recording(ran.directory())).1)
-    };
-    let (found, _) = caveat("");
-    let hint = found.expect("neither end is pinned")["hint"].as_str().expect("text").to_owned();
-    let pins = hint.split('`').nth(1).filter(|pins| pins.starts_with("--cpu ") && pins.contains(" --peer-cpu "));
-    let pins = pins.unwrap_or_else(|| panic!("{hint}")).to_owned();
-    assert!(caveat("--cpu 0").0.is_some(), "the reflector is not pinned");
-    for pins in [pins.as_str(), "--cpu 0 --peer-cpu 0", "--cpu 0 --peer-cpu 1"] {
-        let (found, rows) = caveat(pins);
-        assert_eq!(found, None, "{pins}");
-        let cpus: Vec<u16> = pins.split(' ').filter_map(|word| word.parse().ok()).collect();
-        let is_elsewhere = |cpu: Option<u16>, pin: u16| cpu.is_some_and(|cpu| cpu != pin);
-        let moved = |row: &ProbeRecord| is_elsewhere(row.sent_cpu, cpus[0]) || is_elsewhere(row.reflector_cpu, cpus[1]);
-        assert!(!rows.iter().any(moved), "{pins}");
-    }
 }

@@ -8,14 +8,12 @@ use latlab::host::facts::rights;
 use serde_json::Value;
 
 use crate::experiment::only;
-use crate::harness::{Latlab, check_schema, contains, empty};
+use crate::harness::{Latlab, check_schema};
 use crate::lab::loopback_queue;
 use crate::settings::with_governors;
 
 /// An experiment at `--quick` that takes longer hangs: it is planned for a minute, and may get a fifth of a CPU only.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(300);
-/// The longest duration that `--quick` may plan.
-const PLANNED_SECONDS_AT_MOST: u64 = 60;
 
 /// Runs `recipe` with `--quick`. Returns the printed text, and the JSON document of a report made afterwards.
 fn quick(recipe: &str) -> (String, Value) {
@@ -27,69 +25,6 @@ fn quick(recipe: &str) -> (String, Value) {
     let document = serde_json::from_str(&printed).expect("one document");
     check_schema(&document, "compare/1");
     (ran.stdout, document)
-}
-
-#[test]
-fn recipes_are_listed_and_shown_as_valid_files() {
-    let list = Latlab::new().line("recipes").stderr(empty()).success().stdout;
-    for name in ["pi-udp-load", "pi-roundtrip", "dds-pingpong", "aa"] {
-        assert!(list.lines().any(|line| line.starts_with(name)), "{list}");
-        for scale in ["", " --quick", " --full"] {
-            let file = Latlab::new().line(&format!("recipes show {name}{scale} --target lab")).success().stdout;
-            assert!(file.starts_with("# ") && file.contains("target = \"lab\""), "{file}");
-            Latlab::new().file("x.toml", file).line("run x.toml --dry-run").stdout(contains("ping lab")).success();
-        }
-    }
-    for scale in ["", " --quick", " --full"] {
-        let file = Latlab::new().line(&format!("recipes show wakeup-governor{scale}")).success().stdout;
-        assert!(file.contains("1042.4") && !file.contains("target ="), "{file}");
-        Latlab::new().file("x.toml", file).line("run x.toml --dry-run").stdout(contains("wakeup")).success();
-    }
-    Latlab::new().line("run wakeup-governor lab").stderr(contains("leave it out")).failure(2);
-    Latlab::new().line("recipes show loopback").stderr(contains("known are pi-udp-load")).failure(2);
-    let shown = Latlab::new().line("recipes show aa --quick").success().stdout;
-    Latlab::new().line("recipes aa --quick").stdout(contains(shown)).stderr(empty()).success();
-    Latlab::new().line("recipes pi-udp").stderr(contains("did you mean `pi-udp-load`?")).failure(2);
-    Latlab::new().line("recipes pi-udp-laod").stderr(contains("did you mean `pi-udp-load`?")).failure(2);
-}
-
-/// The names of all recipes: descriptions continue in indented lines.
-fn names() -> Vec<String> {
-    let list = Latlab::new().line("recipes").success().stdout;
-    let first_lines = list.lines().filter(|line| !line.starts_with(' '));
-    first_lines.filter_map(|line| line.split_whitespace().next().map(str::to_owned)).collect()
-}
-
-#[test]
-fn every_recipe_is_planned_for_a_minute_with_quick() {
-    let names = names();
-    assert_eq!(names.len(), 6, "{names:?}");
-    for name in &names {
-        let plan = Latlab::new().args(["run", name, "--quick", "--dry-run"]).success().stdout;
-        // `expected     about 35 s; about 1.7 MB`; from 90 s on in minutes.
-        let planned = plan.lines().find_map(|line| line.strip_prefix("expected")?.trim().strip_prefix("about "));
-        let seconds = planned.and_then(|planned| planned.split_once(" s")?.0.parse::<u64>().ok());
-        assert!(seconds.is_some_and(|seconds| (1..=PLANNED_SECONDS_AT_MOST).contains(&seconds)), "{name}:\n{plan}");
-    }
-}
-
-#[test]
-fn every_recipe_is_planned_for_half_an_hour_and_says_which_quantiles_are_bounds() {
-    for name in &names() {
-        let plan = Latlab::new().args(["run", name, "--dry-run"]).success().stdout;
-        // `expected     about 27 min; about 1.7 MB`
-        let planned = plan.lines().find_map(|line| line.strip_prefix("expected")?.trim().strip_prefix("about "));
-        let minutes = planned.and_then(|planned| planned.split_once(" min")?.0.parse::<u64>().ok());
-        assert!(minutes.is_some_and(|minutes| (1..=30).contains(&minutes)), "{name}:\n{plan}");
-    }
-    let words = |line: &str| {
-        let plan = Latlab::new().line(line).success().stdout;
-        plan.split_whitespace().collect::<Vec<_>>().join(" ")
-    };
-    let plan = words("run pi-udp-load --dry-run");
-    assert!(plan.contains("quantiles 14,000 probes a run are too few for p99.99 (100,000): "), "{plan}");
-    let plan = words("run pi-udp-load --full --dry-run");
-    assert!(!plan.contains("too few"), "{plan}");
 }
 
 #[test]
@@ -132,40 +67,6 @@ fn pi_udp_load_is_reported_with_its_publication() {
     let mut below = printed.lines().skip_while(|line| !line.starts_with("  here"));
     assert!(below.next().is_some_and(|line| line.contains('(')), "{printed}");
     assert!(below.next().is_some_and(|line| line.contains("≥ ") || line.contains("n/a")), "{printed}");
-}
-
-#[test]
-fn pi_roundtrip_is_reported_with_its_publication() {
-    let (printed, document) = quick("pi-roundtrip");
-    for words in
-        ["round trip delay, µs", "12267.0", "network load", "5,000 probes each", "not a condition of this experiment"]
-    {
-        assert!(printed.contains(words), "{words} is not in\n{printed}");
-    }
-    let last = &document["experiment"]["published"]["rows"][3];
-    assert_eq!((&last["measured"], &last["reason"]), (&Value::Null, &"not a condition of this experiment".into()));
-}
-
-#[test]
-fn loads_of_pi_roundtrip_are_compared_at_the_same_count() {
-    // At full scale the count is a factor too: each comparison is between loads at one count.
-    let file = Latlab::new().line("recipes show pi-roundtrip --full").success().stdout;
-    assert_eq!(file.matches("baseline = { load = \"none\" }").count(), 3, "{file}");
-    let small = file.replace("50_000, 500_000", "50, 60").replace("\nsettle = \"1s\"", "\nsettle = \"0s\"");
-    let small = small.replace("\nwarmup = \"1s\"", "\nwarmup = \"0\"").replace("\"cpu=80%@both\"", "\"heaters=1\"");
-    let small = small
-        .replace("\"net=90Mbit/s@both\", ", "")
-        .replace("runs = 3", "runs = 2")
-        .replace("blocks = 3", "blocks = 1");
-    let ran = Latlab::new().file("x.toml", small).line("run x.toml --json -q").deadline(DEADLINE).measured();
-    let document: Value = serde_json::from_str(&ran.stdout).expect("one document");
-    let rows = document["comparisons"].as_array().expect("rows");
-    assert_eq!(rows.len(), 2 * 3, "{document:#}");
-    for row in rows {
-        let [baseline, candidate] =
-            ["baseline", "candidate"].map(|side| row[side].as_str().expect("a name").to_owned());
-        assert_eq!(baseline.replace("load=none", "load=heaters=1"), candidate);
-    }
 }
 
 #[test]

@@ -213,17 +213,6 @@ fn pages_and_figures_go_to_stdout() {
 }
 
 #[test]
-fn an_unknown_figure_is_refused_with_the_names_that_there_are() {
-    let refused = |line: &str| lab_with("recordings/good/closed", "closed").line(line).stdout(empty());
-    let ran = refused("report closed --figure tial").stderr(contains("tail, percentiles, histogram, over-time"));
-    ran.stderr(contains("did you mean `tail`?")).failure(2);
-    refused("report closed --figure forest").stderr(contains("docs/report.md")).failure(2);
-    let ran = lab_with("recordings/good/closed", "closed").line("report closed --figure list").success();
-    let names: Vec<&str> = ran.stdout.lines().filter_map(|line| line.split_whitespace().next()).collect();
-    assert_eq!(names, ["tail", "percentiles", "histogram", "over-time"]);
-}
-
-#[test]
 fn only_files_that_latlab_wrote_are_replaced_without_force() {
     let lab = lab_with("recordings/good/closed", "closed").file("closed.html", "<p>mine").file("tail.svg", "mine");
     let ran = lab.line("report closed").stdout(empty()).stderr(contains("latlab did not write it"));
@@ -257,30 +246,6 @@ fn a_destination_that_cannot_be_written_is_refused() {
     Latlab::at(home).line("report closed --force -o link.html").success();
     assert!(home.join("link.html").is_symlink(), "the file is replaced, and not the link");
     assert!(fs::read_to_string(home.join("target.html")).expect("the page").contains("</html>"));
-}
-
-#[test]
-fn what_cannot_be_reported_is_refused() {
-    for (inputs, line, part, code) in [
-        (&[][..], "report", "there is nothing to report", 2),
-        (&[], "report nowhere", "nowhere", 2),
-        (&["recordings/bad/truncated-rows"], "report truncated-rows", "truncated-rows", 2),
-        (&["recordings/bad/no-recording"], "report no-recording", "no-recording", 2),
-        (&["recordings/good/closed", "recordings/old/1.3-wakeup"], "report closed 1.3-wakeup", "--kind ping", 2),
-        (&["inputs/before"], "report before", "latlab compare", 2),
-        (&["experiments/finished/alone"], "report alone --metric round_trip_delay", "`--metric` needs a comparison", 2),
-        (&["experiments/finished/factors"], "report factors --by nothing", "cannot group the runs", 2),
-    ] {
-        let lab = Latlab::new();
-        for input in inputs {
-            let (from, name) = (testdata(input), input.rsplit('/').next().expect("a name"));
-            match from.is_dir() {
-                true => copy_directory(&from, &lab.path(name)),
-                false => _ = fs::copy(&from, lab.path(name)).expect("copied"),
-            }
-        }
-        lab.line(line).stdout(empty()).stderr(contains(part)).stderr(contains("hint: ")).failure(code);
-    }
 }
 
 /// The page of a copy of `recording` whose manifest was changed by `change`.

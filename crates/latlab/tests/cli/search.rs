@@ -338,12 +338,3 @@ fn the_found_rate_survives_sigkill_in_the_stages() {
     let n = number(&summary["stages"][0]["round_trip_delay"]["n"]);
     assert!(n > 1_000.0 && n <= 2_501.0 && list(&summary["stages"]).len() == 2, "{:#}", summary["stages"]);
 }
-
-#[test]
-fn an_experiment_compares_found_rates() {
-    let file = "name = 's'\nkind = 'stream'\n[base]\nsearch = '0,1%'\nduration = '10s'\nrate = '2kpps'\nprobe = 'off'\n\
-                [factors]\nmode = ['send', 'sendmmsg']\n[design]\nruns = 1\nblocks = 1\nsettle = '0s'\n";
-    let json = Latlab::new().file("x.toml", file).line("run x.toml --json").success().json();
-    check_schema(&json, "compare/1");
-    assert_eq!(list(&json["groups"]).len(), 2);
-}

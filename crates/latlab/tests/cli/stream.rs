@@ -11,7 +11,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::far_end::local_agent;
-use crate::harness::{Latlab, check_schema, contains, empty, lacks, wait_until, warnings_at_most};
+use crate::harness::{Latlab, check_schema, contains, empty, wait_until, warnings_at_most};
 use crate::lab::privileged;
 use crate::processes::{children, signal};
 use crate::scheduling::{flooding, precedence};
@@ -309,31 +309,6 @@ fn a_killed_or_interrupted_stream_keeps_its_intervals() {
 }
 
 #[test]
-fn recordings_of_streams_are_listed_gated_and_compared() {
-    let home = tempfile::tempdir().expect("a temporary directory");
-    for (build, rate) in [("a", "1kpps"), ("b", "2kpps")] {
-        for _ in 0..3 {
-            let line = format!("stream --rate {rate} -d 500ms --warmup 0 --tag build={build} -q");
-            Latlab::at(home.path()).line(&line).success();
-        }
-    }
-    Latlab::at(home.path()).line("list").stdout(contains("stream local · 1,472 B · 1kpps")).success();
-    let first = recordings(home.path())[0].strip_prefix(home.path()).expect("it lies there").to_owned();
-    let judged = |condition: &str| Latlab::at(home.path()).arg("summary").arg(&first).args(["--gate", condition]);
-    judged("delivered_rate mean >= 1kbit/s").stdout(contains("` met: ")).success();
-    judged("mean >= 100Gbit/s").stdout(contains("gate `mean >= 100Gbit/s` failed: ")).failure(1);
-    judged("loss_ratio <= 50%").success();
-    judged("p50 <= 1ms").stderr(contains("has no `round_trip_delay`")).failure(2);
-    let compare = ["compare", "--by", "tag:build", "latlab-runs", "--json"];
-    let json = Latlab::at(home.path()).args(compare).success().json();
-    check_schema(&json, "compare/1");
-    let rates = json["comparisons"].as_array().expect("a list").iter().find(|row| row["metric"] == "delivered_rate");
-    let change = rates.expect("the rate is compared")["relative"]["value"].as_f64().expect("a factor");
-    assert!((0.8..1.2).contains(&change), "twice the rate is 100 % more: {change}");
-    Latlab::at(home.path()).args(["compare", "--by", "tag:build", "latlab-runs"]).stdout(contains("bit/s")).success();
-}
-
-#[test]
 fn a_stream_ends_with_the_result_of_its_gates() {
     let _flooding = flooding();
     let stream =
@@ -357,18 +332,6 @@ fn a_stream_ends_with_the_result_of_its_gates() {
 }
 
 #[test]
-fn an_experiment_compares_streams() {
-    let file = "name = 's'\nkind = 'stream'\n[base]\nduration = '300ms'\nwarmup = '0'\nrate = '2kpps'\n\
-                [factors]\nmode = ['send', 'sendmmsg']\n[design]\nruns = 2\nblocks = 2\nsettle = '0s'\n";
-    let json = Latlab::new().file("x.toml", file).line("run x.toml --json").success().json();
-    check_schema(&json, "compare/1");
-    let rows = json["comparisons"].as_array().expect("a list");
-    let asked: Vec<_> = rows.iter().map(|row| (&row["metric"], &row["statistic"])).collect();
-    assert_eq!(asked, [(&"delivered_rate".into(), &"mean".into()), (&"loss_ratio".into(), &"ratio".into())]);
-    assert_eq!(json["groups"].as_array().map(Vec::len), Some(2));
-}
-
-#[test]
 fn the_size_of_a_down_stream_can_be_a_factor() {
     let file = "name = 's'\nkind = 'stream'\n[base]\nduration = '300ms'\nwarmup = '0'\nrate = '1kpps'\n\
                 direction = 'down'\n[factors]\nsize = [200, 700]\n[design]\nruns = 1\nblocks = 2\nsettle = '0s'\n";
@@ -388,30 +351,6 @@ fn packets_that_this_host_cannot_send_are_refused() {
         lab.stderr(contains(word)).failure(code);
         assert!(recordings(home.path()).is_empty(), "{line}");
     }
-}
-
-#[test]
-fn the_text_has_the_offered_and_the_delivered_rate() {
-    let lab = Latlab::new().line(&format!("stream {EASY}"));
-    let lab = ["offered", "delivered", "a packet", "over intervals of "]
-        .iter()
-        .fold(lab, |lab, word| lab.stdout(contains(*word)));
-    lab.stdout(lacks("round trip")).stderr(empty()).success();
-}
-
-#[test]
-fn like_netperf_prints_the_same_figures_in_its_format() {
-    let ran =
-        Latlab::new().line(&format!("stream {EASY} --like netperf-udp-stream")).stdout(contains("delivered")).success();
-    let cells = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
-    let mut lines = ran.stdout.lines().skip_while(|line| !line.starts_with("bytes")).skip(1).map(cells);
-    let (sent, received) = (lines.next().expect("the sender's"), lines.next().expect("the receiver's"));
-    let rows = rows(&only_recording(ran.directory()));
-    let (offered, _, delivered) = totals(&rows);
-    assert_eq!((sent.len(), &sent[1], &sent[3]), (6, &"1472".to_owned(), &offered.to_string()));
-    assert_eq!((received.len(), &received[2]), (4, &delivered.to_string()));
-    let again = Latlab::at(ran.directory()).arg("summary").arg(only_recording(ran.directory()));
-    again.stdout(contains("10^6bits/sec")).success();
 }
 
 #[test]

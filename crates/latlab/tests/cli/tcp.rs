@@ -269,19 +269,6 @@ fn source_addresses_and_ports_can_be_reused_at_once() {
 }
 
 #[test]
-fn an_experiment_compares_udp_with_tcp() {
-    let file = "name = \"transports\"\nkind = \"ping\"\n[base]\ncount = 100\nwarmup = \"0\"\n\
-                [factors]\ntransport = [\"udp\", \"tcp\"]\n[design]\nruns = 4\nblocks = 1\nsettle = \"0s\"\n\
-                [[compare]]\nmetric = \"round_trip_delay\"\nstatistic = \"p50\"\nbaseline = { transport = \"udp\" }\n";
-    let ran = Latlab::new().file("x.toml", file).line("run x.toml --json").success();
-    let document = ran.json();
-    check_schema(&document, "compare/1");
-    let groups: Vec<&str> =
-        document["groups"].as_array().expect("groups").iter().filter_map(|group| group["name"].as_str()).collect();
-    assert!(groups.len() == 2 && groups[0].contains("udp") && groups[1].contains("tcp"), "{groups:?}");
-}
-
-#[test]
 fn lab_and_agents_answer_over_tcp() {
     let home = tempfile::tempdir().expect("a temporary directory");
     let there = local_agent();

@@ -295,36 +295,6 @@ fn fifo_without_the_right_is_refused_with_a_hint() {
 }
 
 #[test]
-fn wake_ups_are_compared_by_their_own_metric() {
-    let lab = Latlab::new();
-    let directory = lab.path("");
-    for via in ["clock_nanosleep", "poll", "clock_nanosleep", "poll"] {
-        Latlab::at(&directory).line(&format!("wakeup -i 1ms -n 20 --warmup 0 -q --via {via}")).success();
-    }
-    let compared = Latlab::at(&directory).line("compare --by via latlab-runs --json -q").success().json();
-    assert_eq!(compared["comparisons"][0]["metric"], "wakeup_latency");
-    let shares = "compare --by via latlab-runs --statistic loss_ratio --statistic deadline_miss_ratio --json -q";
-    let shares = Latlab::at(&directory).line(shares).success().json();
-    assert_eq!(shares["comparisons"][0]["reason"], "no-figure", "wake-ups are not lost: {shares}");
-}
-
-#[test]
-fn gates_and_caveats_of_wakeups_use_their_own_terms() {
-    let ran = Latlab::new().line("wakeup -i 1ms -n 30 --warmup 0 --json -q").success();
-    let recording = only_recording(ran.directory());
-    let gate = |text: &str| Latlab::at(ran.directory()).arg("summary").arg(&recording).args(["--gate", text]);
-    gate("max <= 1ns").stdout(contains("gate `max <= 1ns` failed: ")).failure(1);
-    gate("p99 <= 1h").stderr(contains("hint: measure for longer")).success();
-    let nothing = Latlab::new().line("wakeup -i 1ms -n 1 --warmup 0 --break 1ns --json").success();
-    for caveat in nothing.json()["caveats"].as_array().expect("a list") {
-        let words = format!("{} {}", caveat["message"], caveat["effect"]);
-        assert!(!words.contains("probe") && !words.contains("round trip"), "{words}");
-    }
-    let meanwhile = &ran.json()["wakeups"]["meanwhile"];
-    assert!(meanwhile.as_array().is_some_and(|cpus| !cpus.is_empty()), "{meanwhile}");
-}
-
-#[test]
 fn a_wakeup_run_ends_with_the_result_of_its_gates() {
     let wakeup = |options: &str| Latlab::new().line("wakeup -i 1ms -n 30 --warmup 0 --no-record").line(options);
     let kept = wakeup("--json").args(["--gate", "mean <= 10s", "--gate", "max <= 10s"]).success().json();
@@ -346,11 +316,6 @@ fn a_wakeup_run_ends_with_the_result_of_its_gates() {
     }
 }
 
-/// Eight runs of 10 wake-ups.
-const SMALL: &str = "kind = \"wakeup\"\n[base]\ncount = 10\nwarmup = \"0\"\nrelative = true\n\
-                     [factors]\nvia = [\"clock_nanosleep\", \"poll\"]\ninterval = [\"1ms\", \"3ms\"]\n\
-                     [design]\nruns = 2\nsettle = \"0s\"\n";
-
 fn lab(file: &str) -> Latlab {
     Latlab::new().file("x.toml", file)
 }
@@ -365,28 +330,6 @@ fn manifests(directory: &Path) -> Vec<Value> {
         serde_json::from_str(&text).expect("JSON")
     };
     runs.map(read).collect()
-}
-
-#[test]
-fn an_experiment_of_wakeups_compares_wakeup_latency() {
-    let planned = lab(SMALL).line("run x.toml --dry-run").success().stdout;
-    for words in ["x · wakeup · 10 wake-ups", "interval=1ms via=clock_nanosleep", "8 runs in all"] {
-        assert!(planned.contains(words), "{words} is not in\n{planned}");
-    }
-    let ran = lab(SMALL).line("run x.toml --json -q").success();
-    let document = ran.json();
-    check_schema(&document, "compare/1");
-    let rows = document["comparisons"].as_array().expect("rows");
-    assert_eq!(rows.len(), 6, "p50 and p99 of three conditions against the first");
-    assert!(rows.iter().all(|row| row["metric"] == "wakeup_latency"), "{document:#}");
-    let manifests = manifests(ran.directory());
-    assert_eq!(manifests.len(), 8);
-    for manifest in &manifests {
-        let (factors, condition) = (&manifest["experiment"]["factors"], &manifest["condition"]);
-        assert_eq!((&factors["via"], manifest["wakeup_rows"].as_u64()), (&condition["via"], Some(10)));
-        let interval = if factors["interval"] == "1ms" { 1_000_000 } else { 3_000_000 };
-        assert_eq!((condition["interval_ns"].as_u64(), condition["relative"].as_bool()), (Some(interval), Some(true)));
-    }
 }
 
 #[test]

@@ -32,6 +32,13 @@ pub(crate) const DESIGNS: [Design; 2] = [Design { runs: 10, blocks: 3 }, Design 
 
 pub(crate) const STATISTICS: [&str; 3] = ["mean", "p50", "p99"];
 
+/// Every row of a table if `LATLAB_SIMULATE` is set, as by `just simulate`; else those at the places `few`.
+pub(crate) fn rows<T>(all: impl IntoIterator<Item = T>, few: &[usize]) -> Vec<T> {
+    let is_long = std::env::var_os("LATLAB_SIMULATE").is_some();
+    let rows = all.into_iter().enumerate().filter(|(place, _)| is_long || few.contains(place));
+    rows.map(|(_, row)| row).collect()
+}
+
 /// Normal numbers from uniform ones.
 pub(crate) struct Random {
     source: Pcg64Mcg,

@@ -4,7 +4,7 @@ use latlab::stats::{BlockRuns, PermutationTest, ShiftTest, is_significant};
 use rand::SeedableRng;
 use rand_pcg::Pcg64Mcg;
 
-use crate::simulated::{Random, in_parallel};
+use crate::simulated::{Random, in_parallel, rows};
 
 const EXPERIMENTS: u64 = 2_000;
 const DRAWS: u32 = 1_999;
@@ -134,7 +134,7 @@ fn skewed() -> Vec<Design> {
 #[test]
 fn groups_of_unequal_spread_keep_the_level() {
     println!("| design | exchange alone | both tests |");
-    for (design, noted) in symmetric() {
+    for (design, noted) in rows(symmetric(), &[1, 5, 10]) {
         let [exchange, both] = [design.share(0.0, is_different_by_exchange), design.share(0.0, is_different)];
         println!("| {} | {} | {} |", design.name, percent(exchange), percent(both));
         assert!(both <= 0.065, "{}: {both}", design.name);
@@ -146,6 +146,7 @@ fn groups_of_unequal_spread_keep_the_level() {
 }
 
 #[test]
+#[ignore = "a table of the documentation: `just simulate`"]
 fn skew_of_the_wider_group_is_not_cured() {
     println!("| design | exchange alone | both tests |");
     for design in skewed() {
@@ -166,7 +167,7 @@ fn gates_and_equivalence_at_their_limit_keep_the_level() {
         is_significant(shift_test(blocks, seed).p_equivalent(0.95_f64.ln(), limit), ALPHA)
     };
     println!("| design | gate broken | equivalent |");
-    for (design, _) in symmetric() {
+    for (design, _) in rows(symmetric(), &[1, 7]) {
         let [broken, equivalent] = [design.share(limit, is_broken), design.share(limit, is_equivalent)];
         println!("| {} | {} | {} |", design.name, percent(broken), percent(equivalent));
         for (claimed, level) in [(broken, ALPHA / 2.0), (equivalent, ALPHA)] {
@@ -181,12 +182,13 @@ fn gates_and_equivalence_at_their_limit_keep_the_level() {
 fn the_second_test_costs_little_power() {
     let shapes = [Normal(0.03), Normal(0.03)];
     println!("| design | exchange alone | both tests |");
-    for (name, blocks, noted) in [
+    let all = [
         ("5 against 5", vec![(5, 5)], [0.587, 0.556]),
         ("10 against 10", vec![(10, 10)], [0.933, 0.928]),
         ("3 blocks of 3 and 3", vec![(3, 3); 3], [0.893, 0.869]),
         ("5 against 20", vec![(5, 20)], [0.868, 0.752]),
-    ] {
+    ];
+    for (name, blocks, noted) in rows(all, &[0]) {
         let design = Design::of(name, &blocks, shapes);
         let shift = 1.05_f64.ln();
         let powers = [design.share(shift, is_different_by_exchange), design.share(shift, is_different)];

@@ -4,7 +4,7 @@ use latlab::stats::{BlockRuns, GroupBlocks, PrecisionGoal, ShiftTest, own_interv
 use rand::SeedableRng;
 use rand_pcg::Pcg64Mcg;
 
-use crate::simulated::{Random, in_parallel};
+use crate::simulated::{Random, in_parallel, rows};
 
 const EXPERIMENTS: u64 = 2_000;
 const DRAWS: u32 = 799;
@@ -61,7 +61,7 @@ fn measure(groups: usize, goal: PrecisionGoal, scatter: Scatter, seed: u64) -> E
 #[test]
 fn stopping_by_width_keeps_the_coverage() {
     println!("| goal | stopped by the rule | mean blocks | coverage |");
-    for half_width in [0.04, 0.03, 0.02] {
+    for half_width in rows([0.04, 0.03, 0.02], &[1]) {
         let goal = PrecisionGoal { half_width, confidence: 0.95, draws: DRAWS };
         let ended = in_parallel(EXPERIMENTS, |seed| {
             let ended = measure(2, goal, Scatter::Skewed, seed);
@@ -88,10 +88,9 @@ fn stopping_by_width_keeps_the_coverage() {
 #[test]
 fn the_mean_of_a_single_group_keeps_its_coverage_too() {
     println!("| own mean | goal | mean blocks | coverage |");
-    for (scatter, half_width) in [Scatter::Normal, Scatter::Skewed]
-        .into_iter()
-        .flat_map(|scatter| [0.04, 0.03, 0.02, 0.013].map(|goal| (scatter, goal)))
-    {
+    let all = [Scatter::Normal, Scatter::Skewed].into_iter();
+    let all = all.flat_map(|scatter| [0.04, 0.03, 0.02, 0.013].map(|goal| (scatter, goal)));
+    for (scatter, half_width) in rows(all, &[1, 5]) {
         let goal = PrecisionGoal { half_width, confidence: 0.95, draws: DRAWS };
         let ended = in_parallel(EXPERIMENTS, |seed| {
             let ended = measure(1, goal, scatter, seed);

@@ -363,6 +363,7 @@ compare closed scheduled --metric wakeup_latency
 compare closed scheduled --metric send_slip
 compare closed scheduled --statistic p101
 compare before after --by load
+compare before after --kind ping
 compare before after --shift
 compare before after --gate 'p99 <= +5%'
 compare before after --gate 'value <= 5'

@@ -25,7 +25,8 @@ pub(crate) fn cases() -> Vec<Case> {
         lines: lines_with(figures),
     });
     let refusals = case("report/refusals", &INPUTS, REFUSALS);
-    of_recording.into_iter().chain(of_experiment).chain([refusals]).collect()
+    let export = case("export", &EXPORTED, EXPORT);
+    of_recording.into_iter().chain(of_experiment).chain([refusals, export]).collect()
 }
 
 /// The names of the figures, then the data of some.
@@ -33,6 +34,34 @@ fn lines_with(figures: &[&str]) -> Vec<String> {
     let data = figures.iter().map(|name| format!("report x --figure {name} --format csv -o -"));
     lines_of("report x --figure list").into_iter().chain(data).collect()
 }
+
+const EXPORTED: [&str; 5] = [
+    "recordings/good/closed",
+    "recordings/forms/stream-down",
+    "recordings/old/1.11-values",
+    "recordings/old/1.3-wakeup",
+    "experiments/finished/alone as x",
+];
+
+const EXPORT: &str = "
+export 1.11-values
+export 1.11-values --format jsonl
+export 1.11-values --format hlog
+export closed --format benchstat
+export closed --format values --statistic mean --unit us
+export closed --format values --statistic p99.9
+export closed --format prometheus
+export x --format benchstat
+export x --format values --statistic p50
+export stream-down --format benchstat
+export closed 1.3-wakeup
+export closed 1.3-wakeup --kind wakeup --format values
+export closed stream-down --format hlog
+export closed --format hlog --metric response_time
+export closed --format values --metric rtt
+export closed --format values --statistic p999
+export closed --unit us
+";
 
 const INPUTS: [&str; 4] =
     ["recordings/good/closed", "recordings/old/1.3-wakeup", "inputs/before", "experiments/finished/factors as x"];

@@ -164,6 +164,7 @@ summary 1.3-wakeup
 ~ summary 1.3-wakeup --deadline 70us
 ~ summary 1.3-wakeup --quantiles 0.25,0.5,0.99
 ~ summary 1.3-wakeup --no-intervals
+~ summary 1.3-wakeup --half --window=1s
 ~ summary 1.3-wakeup --gate 'p50 <= 50us'
 ~ summary 1.3-wakeup --gate 'wakeup_latency max <= 5ms'
 ~ summary 1.3-wakeup --gate 'loss_ratio <= 1%'
@@ -247,6 +248,7 @@ summary closed
 ~ summary closed --gate 'deadline_miss_ratio <= 1%' --deadline 45us
 ~ tty summary closed --gate 'p50 <= 0ns'
 valid:gates summary closed --gate 'p50 <= 0ns' --gate 'max >= 1h' --json
+valid:gates summary scheduled --gate 'response_time p99 > 24h' --json
 valid:gates summary closed --gate 'loss_ratio <= 0.1%' --json
 valid:gates,caveats summary closed --gate 'p99.6 <= 1h' --json
 summary closed 1.3-wakeup
