@@ -97,78 +97,81 @@ fn too_few_observations_are_reported_for_the_innermost_quantiles() {
     }
 }
 
+/// A change of a sound manifest, and the code and severity of the caveat that it raises.
+type Cause = (&'static str, Severity, fn(&mut Manifest));
+
+const CAUSES: &[Cause] = &[
+    ("ended-early", Severity::Warning, |manifest| manifest.ending = RunEnding::Interrupted),
+    ("ended-early", Severity::Warning, |manifest| manifest.ending = RunEnding::Failed),
+    ("ended-early", Severity::Warning, |manifest| manifest.ending = RunEnding::Recovered),
+    ("ended-early", Severity::Warning, |manifest| manifest.ending = RunEnding::Measuring),
+    ("recording-gap", Severity::Warning, |manifest| manifest.run.gap_events = 3),
+    ("undecided", Severity::Note, |manifest| manifest.run.undecided_probes = 2),
+    ("recording-gap", Severity::Warning, |manifest| manifest.run.orphan_answers = 1),
+    ("recording-gap", Severity::Warning, |manifest| {
+        (manifest.run.orphan_answers, manifest.run.gap_events) = (1, 1);
+    }),
+    ("recording-gap", Severity::Warning, |manifest| manifest.run.unreadable_events = 5),
+    ("no-checksums", Severity::Note, |manifest| manifest.run.unchecked_events = 5),
+    ("strays", Severity::Note, |manifest| {
+        manifest.run.strays.insert("foreign".into(), 2);
+    }),
+    ("socket-errors", Severity::Warning, |manifest| {
+        manifest.run.socket_errors.insert("ECONNREFUSED".into(), 2);
+    }),
+    ("answers-ended", Severity::Fatal, |manifest| {
+        manifest.run.reflector_died = Some("killed by SIGKILL".into());
+    }),
+    ("clock-stepped", Severity::Fatal, |manifest| end(manifest).realtime_ns -= 2_000_000),
+    ("clock-stepped", Severity::Fatal, |manifest| {
+        end(manifest).boottime_ns += 5_000_000_000;
+        end(manifest).realtime_ns += 5_000_000_000;
+    }),
+    ("coarse-clock", Severity::Warning, |manifest| manifest.instrument.clock_read_ns = Some(900.0)),
+    ("coarse-clock", Severity::Warning, |manifest| {
+        manifest.instrument.clock_resolution_ns = Some(Nanos::from_millis(4));
+    }),
+    ("spin-on-one-cpu", Severity::Warning, |manifest| manifest.spec.here.cpu = Some(1)),
+    ("spin-on-one-cpu", Severity::Warning, |manifest| {
+        let facts = manifest.here.before.as_mut();
+        facts.expect("the test manifest has it").cpus_online = Some("0".into());
+    }),
+    ("idle-states", Severity::Note, |manifest| manifest.spec.here.wait = WaitMode::Block),
+    ("governor", Severity::Note, |manifest| {
+        let facts = manifest.here.before.as_mut();
+        facts.expect("the test manifest has it").governors = Some(vec!["ondemand".into()]);
+    }),
+    ("rt-throttling", Severity::Warning, |manifest| {
+        manifest.spec.here.fifo = Some(50);
+        let facts = manifest.here.before.as_mut();
+        facts.expect("the test manifest has it").rt_runtime_us = Some(950_000);
+    }),
+    ("rt-throttling", Severity::Warning, |manifest| {
+        manifest.spec.here.fifo = Some(50);
+        let facts = manifest.here.before.as_mut().expect("the test manifest has it");
+        (facts.kernel, facts.rt_runtime_us) = (Some("Linux 6.12.3".into()), Some(-1));
+    }),
+    ("steal", Severity::Warning, |manifest| {
+        manifest.here.before.as_mut().expect("the test manifest has it").steal_ticks = Some(5);
+        manifest.here.after.as_mut().expect("the test manifest has it").steal_ticks = Some(55);
+    }),
+    ("setting-changed", Severity::Warning, |manifest| {
+        let ended = Some(Restoration::Changed { found: "schedutil".into() });
+        manifest.settings = vec![SettingFacts { ended, ..awake("governor=performance", "local") }];
+    }),
+    ("setting-not-restored", Severity::Warning, |manifest| {
+        let ended = Some(Restoration::Failed { reason: "gone".into() });
+        manifest.settings = vec![SettingFacts { ended, ..awake("governor=performance", "local") }];
+    }),
+    ("fragmentation", Severity::Warning, |manifest| {
+        manifest.spec.target = Target::Host { host: "10.0.0.7".into(), port: 9862 };
+        ping(manifest).size_bytes = 1_473;
+    }),
+];
+
 #[test]
 fn each_fact_of_the_manifest_raises_its_caveat() {
-    type Change = fn(&mut Manifest);
-    let table: &[(&str, Severity, Change)] = &[
-        ("ended-early", Severity::Warning, |manifest| manifest.ending = RunEnding::Interrupted),
-        ("ended-early", Severity::Warning, |manifest| manifest.ending = RunEnding::Failed),
-        ("ended-early", Severity::Warning, |manifest| manifest.ending = RunEnding::Recovered),
-        ("ended-early", Severity::Warning, |manifest| manifest.ending = RunEnding::Measuring),
-        ("recording-gap", Severity::Warning, |manifest| manifest.run.gap_events = 3),
-        ("undecided", Severity::Note, |manifest| manifest.run.undecided_probes = 2),
-        ("recording-gap", Severity::Warning, |manifest| manifest.run.orphan_answers = 1),
-        ("recording-gap", Severity::Warning, |manifest| {
-            (manifest.run.orphan_answers, manifest.run.gap_events) = (1, 1);
-        }),
-        ("recording-gap", Severity::Warning, |manifest| manifest.run.unreadable_events = 5),
-        ("no-checksums", Severity::Note, |manifest| manifest.run.unchecked_events = 5),
-        ("strays", Severity::Note, |manifest| {
-            manifest.run.strays.insert("foreign".into(), 2);
-        }),
-        ("socket-errors", Severity::Warning, |manifest| {
-            manifest.run.socket_errors.insert("ECONNREFUSED".into(), 2);
-        }),
-        ("answers-ended", Severity::Fatal, |manifest| {
-            manifest.run.reflector_died = Some("killed by SIGKILL".into());
-        }),
-        ("clock-stepped", Severity::Fatal, |manifest| end(manifest).realtime_ns -= 2_000_000),
-        ("clock-stepped", Severity::Fatal, |manifest| {
-            end(manifest).boottime_ns += 5_000_000_000;
-            end(manifest).realtime_ns += 5_000_000_000;
-        }),
-        ("coarse-clock", Severity::Warning, |manifest| manifest.instrument.clock_read_ns = Some(900.0)),
-        ("coarse-clock", Severity::Warning, |manifest| {
-            manifest.instrument.clock_resolution_ns = Some(Nanos::from_millis(4));
-        }),
-        ("spin-on-one-cpu", Severity::Warning, |manifest| manifest.spec.here.cpu = Some(1)),
-        ("spin-on-one-cpu", Severity::Warning, |manifest| {
-            let facts = manifest.here.before.as_mut();
-            facts.expect("the test manifest has it").cpus_online = Some("0".into());
-        }),
-        ("idle-states", Severity::Note, |manifest| manifest.spec.here.wait = WaitMode::Block),
-        ("governor", Severity::Note, |manifest| {
-            let facts = manifest.here.before.as_mut();
-            facts.expect("the test manifest has it").governors = Some(vec!["ondemand".into()]);
-        }),
-        ("rt-throttling", Severity::Warning, |manifest| {
-            manifest.spec.here.fifo = Some(50);
-            let facts = manifest.here.before.as_mut();
-            facts.expect("the test manifest has it").rt_runtime_us = Some(950_000);
-        }),
-        ("rt-throttling", Severity::Warning, |manifest| {
-            manifest.spec.here.fifo = Some(50);
-            let facts = manifest.here.before.as_mut().expect("the test manifest has it");
-            (facts.kernel, facts.rt_runtime_us) = (Some("Linux 6.12.3".into()), Some(-1));
-        }),
-        ("steal", Severity::Warning, |manifest| {
-            manifest.here.before.as_mut().expect("the test manifest has it").steal_ticks = Some(5);
-            manifest.here.after.as_mut().expect("the test manifest has it").steal_ticks = Some(55);
-        }),
-        ("setting-changed", Severity::Warning, |manifest| {
-            let ended = Some(Restoration::Changed { found: "schedutil".into() });
-            manifest.settings = vec![SettingFacts { ended, ..awake("governor=performance", "local") }];
-        }),
-        ("setting-not-restored", Severity::Warning, |manifest| {
-            let ended = Some(Restoration::Failed { reason: "gone".into() });
-            manifest.settings = vec![SettingFacts { ended, ..awake("governor=performance", "local") }];
-        }),
-        ("fragmentation", Severity::Warning, |manifest| {
-            manifest.spec.target = Target::Host { host: "10.0.0.7".into(), port: 9862 };
-            ping(manifest).size_bytes = 1_473;
-        }),
-    ];
-    for (code, severity, change) in table {
+    for (code, severity, change) in CAUSES {
         let mut source = quiet(CLOSED, closed_loop());
         assert_eq!(find(&source, code), None, "{code} without its cause");
         change(&mut source.manifest);

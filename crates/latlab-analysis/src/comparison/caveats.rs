@@ -288,12 +288,12 @@ fn share_of_runs(groups: &RunGroups, counts: &[CountedRuns<'_>]) -> String {
     format!("{some} of {all} ({})", human::few_parts(&names))
 }
 
-/// The warnings and fatal caveats of runs, each once with the number of runs that carry it; those first whose share differs
-/// most between two groups.
+/// The warnings and fatal caveats of runs, each once with the number of runs that carry it; fatal ones first, and then
+/// those whose share differs most between two groups.
 fn of_runs(groups: &RunGroups) -> Vec<Caveat> {
-    let mut found: Vec<(f64, Caveat)> = Vec::new();
+    let mut found: Vec<(Severity, f64, Caveat)> = Vec::new();
     for first in runs(groups).flat_map(|run| &run.caveats) {
-        let is_known = found.iter().any(|(_, caveat)| caveat.code == first.code);
+        let is_known = found.iter().any(|(.., caveat)| caveat.code == first.code);
         if is_known || first.severity < Warning || OWN.contains(&first.code.as_str()) {
             continue;
         }
@@ -308,10 +308,10 @@ fn of_runs(groups: &RunGroups) -> Vec<Caveat> {
             true => format!("this differs between the groups, and may cause the difference; {}", first.effect),
             false => first.effect.clone(),
         };
-        found.push((imbalance, Caveat { severity: Warning, message, effect, ..first.clone() }));
+        found.push((first.severity, imbalance, Caveat { severity: Warning, message, effect, ..first.clone() }));
     }
-    found.sort_by(|(one, _), (other, _)| other.total_cmp(one));
-    found.into_iter().map(|(_, caveat)| caveat).collect()
+    found.sort_by(|one, other| other.0.cmp(&one.0).then(other.1.total_cmp(&one.1)));
+    found.into_iter().map(|(.., caveat)| caveat).collect()
 }
 
 /// Codes that the comparison raises itself, from all runs together.
