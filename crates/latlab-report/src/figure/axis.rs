@@ -183,8 +183,8 @@ impl Scale {
 
     /// The position of `value`, from 0 (left, bottom) to 1. What lies outside of the limits, infinite or not, is at their end.
     pub fn position(&self, value: f64) -> f64 {
-        // Unlike `clamp` they take NaN to 0.
-        self.share(value).max(0.0).min(1.0)
+        let share = self.share(value);
+        if share.is_nan() { 0.0 } else { share.clamp(0.0, 1.0) }
     }
 
     /// The same, longer by `share` of its length at the upper end.

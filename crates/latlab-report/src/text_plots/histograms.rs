@@ -112,9 +112,9 @@ fn axis_lines(axis: &Axis, columns: usize) -> [String; 2] {
     let word = |label: &str| format!("{label} {symbol}").trim_end().to_owned();
     for tick in axis.ticks(columns as f64, |label| (width(&word(label)) + 1) as f64) {
         let (label, column) = (word(&tick.label), column(tick.position, columns));
-        let start = column.saturating_sub(width(&label) / 2);
         // A minor tick has no label, and one at an end may not fit.
-        if !tick.label.is_empty() && start + width(&label) <= columns {
+        let Some(start) = column.checked_sub(width(&label) / 2).filter(|_| !tick.label.is_empty()) else { continue };
+        if start + width(&label) <= columns {
             ticks[column] = '┴';
             labels[start..].iter_mut().zip(label.chars()).for_each(|(cell, char)| *cell = char);
         }
