@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use serde::Serialize;
+
 use super::estimand::Ratio;
 use super::limits::{BEHIND_INTERVALS, BEHIND_SPAN, BURST_CHANCE, BURST_CONTRAST, BURST_SHARE, BURST_SPAN, SLIPPED};
 use super::source::{RowVisitor, for_each_measured, is_all_answered, value_at, values_of_all};
@@ -53,7 +55,7 @@ impl Counts {
 }
 
 /// Probes that missed the deadline.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Deadline {
     /// The deadline, from the due time on; in a closed loop from sending on.
     pub deadline_ns: Nanos,
@@ -63,21 +65,27 @@ pub struct Deadline {
 }
 
 /// Ratios of the counts; `None` if the denominator is 0.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Ratios {
     /// Not answered within the time-out, of those sent (RFC 6673: late answers are losses).
+    #[serde(rename = "loss_ratio")]
     pub loss: Option<f64>,
+    /// Confidence interval of the loss ratio; `None` if no intervals were requested.
+    #[serde(rename = "loss_ratio_interval")]
+    pub loss_interval: Option<Interval>,
     /// Answered after the time-out, of those sent.
+    #[serde(rename = "late_ratio")]
     pub late: Option<f64>,
     /// Overtaken by the answer to a later probe, of those answered at all (RFC 4737).
+    #[serde(rename = "reordered_ratio")]
     pub reordered: Option<f64>,
     /// Further answers, for each probe answered at all (RFC 5560).
+    #[serde(rename = "duplicate_ratio")]
     pub duplicate: Option<f64>,
     /// Not answered within the deadline, of all due.
+    #[serde(rename = "deadline_miss_ratio")]
     pub deadline_miss: Option<f64>,
-    /// Confidence interval of the loss ratio; `None` if no intervals were requested.
-    pub loss_interval: Option<Interval>,
-    /// Confidence interval of the deadline miss ratio.
+    #[serde(rename = "deadline_miss_ratio_interval")]
     pub deadline_miss_interval: Option<Interval>,
 }
 

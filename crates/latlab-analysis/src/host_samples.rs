@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use serde::Serialize;
+
 use crate::facts::{CpuReadings, FIRMWARE_NOW, FIRMWARE_SINCE_BOOT, HostSample};
 use crate::plan::Side;
 use crate::units::Nanos;
@@ -16,10 +18,13 @@ const MAX_RATES: usize = 128;
 pub(super) type HostAccumulators = BTreeMap<Side, HostAccumulator>;
 
 /// Clock rates of a CPU, kHz.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct ClockRates {
+    #[serde(rename = "min")]
     pub min_khz: i64,
+    #[serde(rename = "mean")]
     pub mean_khz: f64,
+    #[serde(rename = "max")]
     pub max_khz: i64,
 }
 

@@ -82,9 +82,8 @@ struct PublicationDocument<'a> {
 
 fn figure_table(check: &FigureCheck, source: &str) -> TableView {
     let rows = &check.claims;
-    let column = |heading: &str, cell: &dyn Fn((usize, &CheckedClaim)) -> String| ColumnView {
-        heading: heading.into(),
-        cells: rows.iter().enumerate().map(cell).collect(),
+    let column = |heading: &str, cell: &dyn Fn((usize, &CheckedClaim)) -> String| {
+        ColumnView::figures(heading, rows.iter().enumerate().map(cell))
     };
     let verdict = |(at, claim): (usize, &CheckedClaim)| {
         let number = check.groups.iter().position(|group| group.figures.contains(&at));
@@ -107,8 +106,8 @@ fn figure_table(check: &FigureCheck, source: &str) -> TableView {
     TableView {
         title: format!("published figures of {source}"),
         note: format!("n {}{lost}", grouped(check.answered)),
-        rows: rows.iter().map(|claim| RowView { label: claim.figure.clone(), quiet: false }).collect(),
-        groups: vec![GroupView { heading: String::new(), columns }],
+        rows: rows.iter().map(|claim| RowView::of(&claim.figure)).collect(),
+        groups: vec![GroupView::plain(columns)],
         ..TableView::default()
     }
 }

@@ -1,19 +1,13 @@
 //! Rendering of findings as text and as `latlab.doctor/1`.
 
-use serde::Serialize;
+use serde_json::json;
 
 use super::json::pretty;
 use super::text::{CaveatChoice, Style, unwrapped, wrap};
 use crate::facts::{Finding, FindingSeverity};
 
-#[derive(Serialize)]
-struct DoctorDocument<'a> {
-    schema: &'static str,
-    findings: &'a [Finding],
-}
-
 pub fn render_json(findings: &[Finding]) -> String {
-    pretty(&DoctorDocument { schema: "latlab.doctor/1", findings: &sorted(findings) })
+    pretty(&json!({ "schema": "latlab.doctor/1", "findings": sorted(findings) }))
 }
 
 /// Width of the severity labels in characters.
@@ -48,9 +42,10 @@ fn fix_lines(fix: &str, available: usize, style: Style) -> Vec<String> {
     if commands.len() > 1 && commands.iter().copied().all(is_command) && !fix.contains('\'') {
         return commands.into_iter().map(|command| unwrapped(command, LABEL, style)).collect();
     }
-    match fix.split(": ").any(is_command) {
-        true => vec![unwrapped(fix, LABEL, style)],
-        false => wrap(fix, available).iter().map(|line| format!("{:LABEL$}{line}", "")).collect(),
+    if fix.split(": ").any(is_command) {
+        vec![unwrapped(fix, LABEL, style)]
+    } else {
+        wrap(fix, available).iter().map(|line| format!("{:LABEL$}{line}", "")).collect()
     }
 }
 

@@ -2,15 +2,17 @@
 
 use std::collections::BTreeSet;
 
-use super::over_runs::{DescribedRuns, TableRow, columns_over_runs, runs_of};
-use super::quantiles::{Cells, ShownQuantile, column_above, column_of_two, rows_of_two};
+use super::heading::title_of_run;
+use super::over_runs::{DescribedRuns, TableRow, columns_over_runs, heading, runs_of};
+use super::quantiles::{Cells, cells, column_above, column_of_two, rows_of_two};
 use super::view::{BarView, ColumnView, GroupView, HistogramView, RowView, Showing, TableView};
+use crate::analysis::experiment::ColumnFigure;
 use crate::analysis::{Kind, Summary};
 use crate::metric::Metric;
 use crate::recipe::Column;
-use crate::stats::{Bucket, Description, Interval, QuantileEstimate};
+use crate::stats::{Bucket, Description, Interval};
 use crate::units::Nanos;
-use crate::units::human::{ABSENT, TimeUnit, about, grouped, percent, quantile, span, spans};
+use crate::units::human::{ABSENT, TimeUnit, about, grouped, percent, span, spans};
 
 /// Heading of halved round trips, not called a latency because it is calculated, not measured.
 pub(super) const HALF: &str = "round trip / 2";
@@ -49,31 +51,30 @@ impl Scale {
         }
     }
 
-    fn quantile(&self, estimate: &QuantileEstimate, described: &Description) -> Cells {
-        let shown = ShownQuantile::of(estimate, described);
-        let [figure, beneath] = shown.cells(|ns| self.figure(Some(ns)));
-        match shown {
-            ShownQuantile::Supported(value) => [figure, self.interval(Some(value), estimate.interval)],
-            _ => [figure, beneath],
+    /// A figure of a run, with its interval below if it is known and `with_interval`.
+    fn cells(&self, column: Column, described: &Description, with_interval: bool) -> Cells {
+        let figure = ColumnFigure::of(column, described);
+        let [shown, below] = cells(figure, |ns| self.figure(Some(ns)));
+        let interval = match column {
+            Column::Quantile(q) => described.quantiles.iter().find(|own| own.q == q).and_then(|own| own.interval),
+            // No mean lies below the smallest value; the caveat `wide-mean` says why the interval does.
+            Column::Mean => described.mean_interval.map(|it| {
+                let is_possible = |low: &f64| described.min.is_none_or(|min| *low >= min as f64);
+                Interval { low: it.low.filter(is_possible), ..it }
+            }),
+            _ => None,
+        };
+        match figure {
+            ColumnFigure::Known(value) if with_interval => [shown, self.interval(Some(value), interval)],
+            _ => [shown, below],
         }
     }
+}
 
-    /// Returns every statistic with its name in ascending order.
-    fn all(&self, described: &Description) -> Vec<(String, Cells)> {
-        let plain = |ns: Option<f64>| [self.figure(ns), String::new()];
-        // No mean lies below the smallest value; the caveat `wide-mean` says why the interval does.
-        let is_possible = |low: &f64| described.min.is_none_or(|min| *low >= min as f64);
-        let reach = described.mean_interval.map(|it| Interval { low: it.low.filter(is_possible), ..it });
-        let mean = [self.figure(described.mean), self.interval(described.mean, reach)];
-        let quantiles = described.quantiles.iter();
-        let quantiles = quantiles.map(|estimate| (quantile(estimate.q), self.quantile(estimate, described)));
-        [("min".into(), plain(described.min.map(|ns| ns as f64))), ("mean".into(), mean)]
-            .into_iter()
-            .chain([("stddev".into(), plain(described.stddev))])
-            .chain(quantiles)
-            .chain([("max".into(), plain(described.max.map(|ns| ns as f64)))])
-            .collect()
-    }
+/// The statistics of runs that have these quantiles, in ascending order; the moments stand behind the minimum.
+fn statistics(quantiles: &[f64], with_moments: bool) -> Vec<Column> {
+    let moments = [Column::Min, Column::Mean, Column::Stddev].into_iter().filter(|_| with_moments);
+    moments.chain(quantiles.iter().copied().map(Column::Quantile)).chain([Column::Max]).collect()
 }
 
 /// Returns the value that determines the unit: the median or another available statistic.
@@ -84,9 +85,20 @@ fn typical(described: &Description) -> Option<f64> {
 
 /// Returns the unit that suits the median of the typical values, so that an outlier does not determine the unit.
 fn unit_of<'a>(described: impl Iterator<Item = &'a Description>) -> TimeUnit {
-    let mut sizes: Vec<f64> = described.filter_map(typical).collect();
-    sizes.sort_by(f64::total_cmp);
-    TimeUnit::suiting(sizes.get(sizes.len() / 2).copied().unwrap_or(1_000.0))
+    TimeUnit::suiting(middle(described.filter_map(typical)).unwrap_or(1_000.0))
+}
+
+/// The upper one of the values in the middle.
+pub(super) fn middle(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied()
+}
+
+/// A time with its unit.
+pub(super) fn duration(ns: f64) -> String {
+    let unit = TimeUnit::suiting(ns);
+    format!("{} {}", unit.figure(ns), unit.symbol())
 }
 
 /// Formats n and loss; wake-ups have no loss.
@@ -125,10 +137,8 @@ fn of_answered(summary: &Summary, shown: &[Metric]) -> String {
     };
     let in_time = if summary.counts.late > 0 { " in time" } else { "" };
     let names: Vec<&str> = described().filter(|(_, all)| is_lossy(all)).map(|(metric, _)| metric.title()).collect();
-    let whose = match described().all(|(_, all)| is_lossy(all)) {
-        true => String::new(),
-        false => format!("{}: ", names.join(", ")),
-    };
+    let whose =
+        if described().all(|(_, all)| is_lossy(all)) { String::new() } else { format!("{}: ", names.join(", ")) };
     format!("{whose}min, mean, stddev, max of the {count}answered{in_time}")
 }
 
@@ -137,18 +147,14 @@ pub(super) fn across(summary: &Summary, showing: Showing) -> Vec<TableView> {
     let metric = summary.metric;
     let Some(described) = summary.metrics.get(&metric) else { return Vec::new() };
     let unit = unit_of(std::iter::once(described));
+    let rows = [DescribedRuns::of_one(described)];
     let table = |title: &str, divisor: f64| {
-        let columns = Scale { unit, divisor }.all(described).into_iter();
-        let mut columns: Vec<ColumnView> =
-            columns.map(|(heading, cells)| ColumnView { heading, cells: cells.into() }).collect();
-        columns.push(ColumnView { heading: String::new(), cells: vec![unit.symbol().into(), String::new()] });
+        let mut columns =
+            columns_of_runs(&rows, &statistics(&quantiles_of(&rows), true), &Scale { unit, divisor }, true);
+        columns.push(column_above("", [unit.symbol().to_owned()]));
         TableView {
-            title: title.into(),
             note: n_and_lost(summary, described),
-            corner: String::new(),
-            rows: [false, true].map(|quiet| RowView { label: String::new(), quiet }).into(),
-            groups: vec![GroupView { heading: String::new(), columns }],
-            legend: String::new(),
+            ..TableView::of(title, rows_of_two([String::new()]), columns)
         }
     };
     let legend = of_answered(summary, &[metric]);
@@ -176,107 +182,83 @@ pub(super) fn down(summary: &Summary, showing: Showing) -> TableView {
             groups.push(figures_down(summary, HALF, described, &Scale { unit, divisor: 2.0 }));
         }
     }
-    let names = shown.first().map(|(_, described)| Scale { unit, divisor: 1.0 }.all(described)).unwrap_or_default();
     let lost = unanswered_heading(std::iter::once(summary));
-    let labels = ["n".into(), lost.into()].into_iter().chain(names.into_iter().map(|(name, _)| name));
+    let names = shown.first().map(|(_, described)| statistics_of(described)).unwrap_or_default();
+    let labels = ["n".into(), lost.into()].into_iter().chain(names.into_iter().map(heading));
     let legend = of_answered(summary, &shown.iter().map(|(metric, _)| *metric).collect::<Vec<_>>());
-    TableView {
-        title: String::new(),
-        note: String::new(),
-        corner: unit.symbol().into(),
-        rows: labels.map(|label| RowView { label, quiet: false }).collect(),
-        groups,
-        legend,
-    }
+    let rows = labels.map(RowView::of).collect();
+    TableView { corner: unit.symbol().into(), rows, groups, legend, ..TableView::default() }
+}
+
+fn statistics_of(described: &Description) -> Vec<Column> {
+    statistics(&described.quantiles.iter().map(|estimate| estimate.q).collect::<Vec<_>>(), true)
 }
 
 fn figures_down(summary: &Summary, heading: &str, described: &Description, scale: &Scale) -> GroupView {
     let lost = if summary.knows_losses { grouped(described.lost) } else { ABSENT.into() };
     let counts = [grouped(described.n), lost].map(|count| [count, String::new()]);
-    let (figures, intervals) =
-        counts.into_iter().chain(scale.all(described).into_iter().map(|(_, cells)| cells)).map(<(_, _)>::from).unzip();
-    let column = |cells| ColumnView { heading: String::new(), cells };
-    GroupView { heading: heading.into(), columns: vec![column(figures), column(intervals)] }
+    let statistics = statistics_of(described).into_iter().map(|column| scale.cells(column, described, true));
+    let (figures, intervals): (Vec<String>, Vec<String>) =
+        counts.into_iter().chain(statistics).map(<(_, _)>::from).unzip();
+    GroupView {
+        heading: heading.into(),
+        columns: [figures, intervals].map(|cells| ColumnView::figures("", cells)).into(),
+    }
 }
 
 /// Table of several runs of one kind, a row each: n and loss, then quantiles and maximum of the round trip and, on a
-/// schedule, of the response time. If only some runs are on a schedule, their response times have a table of their own.
-/// `names` are those of the runs.
-pub(super) fn rows_of_runs(summaries: &[Summary], names: &[String], showing: Showing) -> Vec<TableView> {
-    let named = names.iter().cloned().zip(summaries);
-    let rows: Vec<TableRow<'_>> = named.map(|(name, run)| TableRow::of_run(name, run)).collect();
-    tables_of_rows(&rows, showing, if showing.wide { wide_columns_of_runs } else { columns_of_runs })
-}
-
-/// The same with a row for each condition: the number of its runs, n and loss of all of them, and figures over its runs.
-pub(super) fn rows_of_conditions(conditions: &[TableRow<'_>], showing: Showing) -> Vec<TableView> {
-    let columns: ColumnsOfRows = |rows, quantiles, scale| {
-        let quantiles = quantiles.iter().copied().map(Column::Quantile);
-        let moments = [Column::Min, Column::Mean, Column::Stddev].into_iter();
-        let columns: Vec<Column> = moments.chain(quantiles).chain([Column::Max]).collect();
-        columns_over_runs(rows, &columns, &|ns| scale.figure(Some(ns)))
-    };
-    let mut tables = tables_of_rows(conditions, showing, columns);
-    let runs = runs_of(conditions.iter().map(|row| row.runs.len()));
-    if let Some(counts) = tables.first_mut().and_then(|table| table.groups.first_mut()) {
-        counts.columns.insert(0, runs);
-    }
-    tables
-}
-
-/// The columns of a metric: its descriptions by row, its quantiles, and the unit.
-type ColumnsOfRows = fn(&[DescribedRuns<'_>], &[f64], &Scale) -> Vec<ColumnView>;
-
-/// See [`rows_of_runs`]. `columns` are those of each metric behind n and loss.
-fn tables_of_rows(rows: &[TableRow<'_>], showing: Showing, columns: ColumnsOfRows) -> Vec<TableView> {
+/// schedule, of the response time. If rows are `of_conditions`, they have the number of their runs, and figures over these.
+pub(super) fn rows_of_runs(rows: &[TableRow<'_>], showing: Showing, of_conditions: bool) -> TableView {
     let described = |metric| rows.iter().map(move |row| row.described(metric));
     let runs = || rows.iter().flat_map(|row| row.runs);
     let kind = runs().next().map_or(Kind::Ping, |summary| summary.kind);
     let main = runs().next().map_or(kind.metric(), |summary| summary.metric);
     let round_trips: Vec<DescribedRuns<'_>> = described(main).collect();
     let unit = unit_of(round_trips.iter().flat_map(|row| &row.runs).flatten().copied());
-    let mut counts = vec![count_of(&round_trips, "n", |described| described.n)];
+    let mut counts = Vec::new();
+    if of_conditions {
+        counts.push(runs_of(rows.iter().map(|row| row.runs.len())));
+    }
+    counts.push(count_of(&round_trips, "n", |described| described.n));
     let has_losses = matches!(kind, Kind::Ping | Kind::Values) && main != Metric::WakeupLatency;
     if has_losses && runs().any(|run| run.knows_losses) {
-        let lost = |row: &TableRow<'_>| match row.runs.iter().all(|run| run.knows_losses) {
-            true => total(&row.described(main), |described| described.lost).map_or_else(|| ABSENT.into(), grouped),
-            false => ABSENT.into(),
+        let lost = |row: &TableRow<'_>| {
+            if row.runs.iter().all(|run| run.knows_losses) {
+                total(&row.described(main), |described| described.lost).map_or_else(|| ABSENT.into(), grouped)
+            } else {
+                ABSENT.into()
+            }
         };
         counts.push(column_above(lost_heading(runs()), rows.iter().map(lost)));
     }
-    let mut groups = vec![GroupView { heading: String::new(), columns: counts }];
+    let mut groups = vec![GroupView::plain(counts)];
+    let columns = |all: &[DescribedRuns<'_>], scale: &Scale| {
+        if of_conditions {
+            columns_over_runs(all, &statistics(&quantiles_of(all), true), &|ns| scale.figure(Some(ns)))
+        } else {
+            columns_of_runs(all, &statistics(&quantiles_of(all), showing.wide), scale, showing.wide)
+        }
+    };
     let group = |title: &str, all: &[DescribedRuns<'_>], divisor: f64| GroupView {
         heading: format!("{title}, {}", unit.symbol()),
-        columns: columns(all, &quantiles_of(all), &Scale { unit, divisor }),
+        columns: columns(all, &Scale { unit, divisor }),
     };
     groups.push(group(main.title(), &round_trips, 1.0));
     if showing.half && main == Metric::RoundTripDelay {
         groups.push(group(HALF, &round_trips, 2.0));
     }
-    let responses = rows.iter().zip(described(Metric::ResponseTime));
-    let on_schedule = responses.filter(|(_, response)| response.runs.iter().any(Option::is_some));
-    let (scheduled, responses): (Vec<&TableRow<'_>>, Vec<DescribedRuns<'_>>) = on_schedule.unzip();
-    let mut apart = None;
-    if !responses.is_empty() {
+    let responses: Vec<DescribedRuns<'_>> = described(Metric::ResponseTime).collect();
+    if responses.iter().any(|row| row.runs.iter().any(Option::is_some)) {
         let mut response = group(Metric::ResponseTime.title(), &responses, 1.0);
         // Response time covers all due probes, of which more may be lost than of those sent.
-        let due = || scheduled.iter().flat_map(|row| row.runs);
-        response.columns.insert(0, count_of(&responses, unanswered_heading(due()), |described| described.lost));
+        response.columns.insert(0, count_of(&responses, unanswered_heading(runs()), |described| described.lost));
         let n = |all: &[DescribedRuns<'_>]| all.iter().map(|row| total(row, |one| one.n)).collect::<Vec<_>>();
         if n(&responses) != n(&round_trips) {
             response.columns.insert(0, count_of(&responses, "n", |described| described.n));
         }
-        match responses.len() < rows.len() {
-            true => apart = Some(table_of(scheduled, vec![response])),
-            false => groups.push(response),
-        }
+        groups.push(response);
     }
-    std::iter::once(table_of(rows, groups)).chain(apart).collect()
-}
-
-/// A table without a title.
-fn table_of<'a>(rows: impl IntoIterator<Item = &'a TableRow<'a>>, groups: Vec<GroupView>) -> TableView {
-    TableView { rows: rows.into_iter().flat_map(TableRow::views).collect(), groups, ..TableView::default() }
+    TableView { rows: rows.iter().flat_map(TableRow::views).collect(), groups, ..TableView::default() }
 }
 
 /// The sum over the runs of a row that have the metric; `None` if there are none.
@@ -297,51 +279,19 @@ fn quantiles_of(rows: &[DescribedRuns<'_>]) -> Vec<f64> {
     quantiles
 }
 
-/// The description of the only run of a row.
-fn only<'a>(row: &DescribedRuns<'a>) -> Option<&'a Description> {
-    row.runs.first().copied().flatten()
-}
-
-/// Returns a column for each of `quantiles` with lower bounds but without intervals, then the maximum. A row is one run.
-fn columns_of_runs(rows: &[DescribedRuns<'_>], quantiles: &[f64], scale: &Scale) -> Vec<ColumnView> {
-    let column = |q: &f64| {
-        let cells = |row| ShownQuantile::at(*q, only(row)).cells(|ns| scale.figure(Some(ns)));
-        column_of_two(&quantile(*q), rows.iter().map(cells))
+/// A column for each of `statistics`. A row is one run.
+fn columns_of_runs(
+    rows: &[DescribedRuns<'_>],
+    statistics: &[Column],
+    scale: &Scale,
+    with_intervals: bool,
+) -> Vec<ColumnView> {
+    let cells = |row: &DescribedRuns<'_>, column| match row.runs.first().copied().flatten() {
+        Some(described) => scale.cells(column, described, with_intervals),
+        None => [ABSENT.into(), String::new()],
     };
-    quantiles.iter().map(column).chain([max_of_runs(rows, scale)]).collect()
-}
-
-fn max_of_runs(rows: &[DescribedRuns<'_>], scale: &Scale) -> ColumnView {
-    let max = |row| scale.figure(only(row).and_then(|one| one.max).map(|ns| ns as f64));
-    column_above("max", rows.iter().map(max))
-}
-
-/// The same with minimum, mean, standard deviation and intervals.
-fn wide_columns_of_runs(rows: &[DescribedRuns<'_>], quantiles: &[f64], scale: &Scale) -> Vec<ColumnView> {
-    let plain = |heading: &str, figure: fn(&Description) -> Option<f64>| {
-        column_above(heading, rows.iter().map(|row| scale.figure(only(row).and_then(figure))))
-    };
-    let mean = |row| {
-        let mean = only(row).and_then(|one| one.mean);
-        [scale.figure(mean), scale.interval(mean, only(row).and_then(|one| one.mean_interval))]
-    };
-    let column = |q: &f64| {
-        let cells = |row| {
-            let estimate =
-                only(row).and_then(|one| Some((one.quantiles.iter().find(|estimate| estimate.q == *q)?, one)));
-            match estimate {
-                Some((estimate, one)) => scale.quantile(estimate, one),
-                None => ShownQuantile::Absent.cells(|ns| scale.figure(Some(ns))),
-            }
-        };
-        column_of_two(&quantile(*q), rows.iter().map(cells))
-    };
-    let moments = [
-        plain("min", |one| one.min.map(|ns| ns as f64)),
-        column_of_two("mean", rows.iter().map(mean)),
-        plain("stddev", |one| one.stddev),
-    ];
-    moments.into_iter().chain(quantiles.iter().map(column)).chain([max_of_runs(rows, scale)]).collect()
+    let column = |column: &Column| column_of_two(&heading(*column), rows.iter().map(|row| cells(row, *column)));
+    statistics.iter().map(column).collect()
 }
 
 /// Table with a row for each CPU with sleeping threads; `None` for a single CPU. `name` identifies the run.
@@ -351,15 +301,11 @@ pub(super) fn by_cpu(summary: &Summary, name: &str) -> Option<TableView> {
         by_cpu.iter().map(|(_, described)| DescribedRuns::of_one(described)).collect();
     let unit = unit_of(by_cpu.iter().map(|(_, described)| described));
     let mut columns = vec![count_of(&described, "n", |described| described.n)];
-    columns.extend(columns_of_runs(&described, &quantiles_of(&described), &Scale { unit, divisor: 1.0 }));
-    let of_run = if name.is_empty() { String::new() } else { format!("{name} · ") };
-    Some(TableView {
-        title: format!("{of_run}{} by CPU, {}", Metric::WakeupLatency.title(), unit.symbol()),
-        corner: "CPU".into(),
-        rows: rows_of_two(by_cpu.iter().map(|(cpu, _)| cpu.to_string())),
-        groups: vec![GroupView { heading: String::new(), columns }],
-        ..TableView::default()
-    })
+    let statistics = statistics(&quantiles_of(&described), false);
+    columns.extend(columns_of_runs(&described, &statistics, &Scale { unit, divisor: 1.0 }, false));
+    let title = format!("{} by CPU, {}", Metric::WakeupLatency.title(), unit.symbol());
+    let rows = rows_of_two(by_cpu.iter().map(|(cpu, _)| cpu.to_string()));
+    Some(TableView { corner: "CPU".into(), ..TableView::of(title_of_run(name, &title), rows, columns) })
 }
 
 /// Table with a row for each window; `None` without windows. `name` identifies the run.
@@ -373,28 +319,22 @@ pub(super) fn windows(summary: &Summary, name: &str) -> Option<TableView> {
     let in_windows: u64 = windows().map(|window| window.lost).sum();
     let is_known = summary.knows_losses && (!summary.is_imported || in_windows == summary.counts.lost);
     let lost = |window: &Description| if is_known { grouped(window.lost) } else { ABSENT.into() };
-    let min = |window: &Description| scale.figure(window.min.map(|ns| ns as f64));
     let mut columns = vec![
         count_of(&described, "n", |window| window.n),
         column_above(lost_heading(std::iter::once(summary)), windows().map(lost)),
-        column_above("min", windows().map(min)),
     ];
     // High quantiles that no window supports are omitted to keep the table narrow.
     let estimates = || windows().flat_map(|window| &window.quantiles);
     let is_supported = |q: f64| estimates().any(|estimate| estimate.q == q && estimate.supported);
     let mut quantiles = quantiles_of(&described);
     quantiles.retain(|q| *q <= 0.99 || is_supported(*q));
-    columns.extend(columns_of_runs(&described, &quantiles, &scale));
+    let statistics = [vec![Column::Min], statistics(&quantiles, false)].concat();
+    columns.extend(columns_of_runs(&described, &statistics, &scale, false));
     let time = TimeUnit::suiting(length.0 as f64);
-    let of_run = if name.is_empty() { String::new() } else { format!("{name} · ") };
     let labels = summary.windows.iter().map(|window| format!("{} {}", time.exactly(window.start_ns), time.symbol()));
-    Some(TableView {
-        title: format!("{of_run}{} by window of {}, {}", summary.metric.title(), span(length), unit.symbol()),
-        corner: "from".into(),
-        rows: rows_of_two(labels),
-        groups: vec![GroupView { heading: String::new(), columns }],
-        ..TableView::default()
-    })
+    let title = format!("{} by window of {}, {}", summary.metric.title(), span(length), unit.symbol());
+    let title = title_of_run(name, &title);
+    Some(TableView { corner: "from".into(), ..TableView::of(title, rows_of_two(labels), columns) })
 }
 
 /// Returns the view of `buckets`; `None` if empty.

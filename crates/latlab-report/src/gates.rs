@@ -1,11 +1,12 @@
 //! Rendering of gates on the figures of runs: lines of text, and their form in JSON.
 
-use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::comparison::figure_beside;
-use super::quantiles::ShownQuantile;
+use super::json::statistics::without_nulls;
+use super::quantiles::in_words;
 use crate::analysis::comparison::{MISSING, Quantity};
+use crate::analysis::experiment::ColumnFigure;
 use crate::analysis::{ExperimentGateResult, GateReason, GateState, Kind, Summary, ValueGateResult, WorstRun};
 use crate::units::human::grouped;
 
@@ -63,8 +64,8 @@ fn words(result: &ValueGateResult, kind: Kind) -> String {
         (Some(GateReason::Unanswered), _) => nothing_answered(kind).into(),
         (Some(GateReason::Infinite), _) => "infinite, since it lies among probes without an answer in time".into(),
         (Some(GateReason::Unsupported), _) => {
-            let shown = ShownQuantile::Unsupported { value: result.value, bound: result.lower_bound };
-            format!("{}; too few effective observations lie beyond it", shown.words(figure))
+            let quantile = ColumnFigure::Unsupported { value: result.value, bound: result.lower_bound };
+            format!("{}; too few effective observations lie beyond it", in_words(quantile, figure))
         }
         (Some(GateReason::MissingRuns), value) => {
             format!(
@@ -86,40 +87,29 @@ const fn nothing_answered(kind: Kind) -> &'static str {
     }
 }
 
-/// A gate of a run in `latlab.summary/1`.
-#[derive(Serialize)]
-pub(super) struct ValueGateDocument<'a> {
-    gate: &'a str,
-    metric: &'static str,
-    statistic: String,
-    unit: Option<&'static str>,
-    value: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    lower_bound: Option<f64>,
-    state: &'static str,
-    reason: Option<&'static str>,
-}
-
-impl ValueGateDocument<'_> {
-    pub(super) fn of(result: &ValueGateResult) -> ValueGateDocument<'_> {
-        ValueGateDocument {
-            gate: &result.gate,
-            metric: result.estimand.metric_name(),
-            statistic: result.estimand.statistic_name(),
-            unit: Quantity::Of(result.estimand).unit(),
-            value: result.value,
-            lower_bound: result.lower_bound,
-            state: result.state.word(),
-            reason: result.reason.map(GateReason::code),
-        }
-    }
+/// The gates of a run in `latlab.summary/1`.
+pub(super) fn documents(results: &[ValueGateResult]) -> Value {
+    let of = |result: &ValueGateResult| {
+        let document = json!({
+            "gate": result.gate,
+            "metric": result.estimand.metric_name(),
+            "statistic": result.estimand.statistic_name(),
+            "unit": Quantity::Of(result.estimand).unit(),
+            "value": result.value,
+            "lower_bound": result.lower_bound,
+            "state": result.state.word(),
+            "reason": result.reason.map(GateReason::code),
+        });
+        without_nulls(document, &["lower_bound"])
+    };
+    results.iter().map(of).collect()
 }
 
 /// The gates of an experiment in `latlab.compare/1`, each with the value of its worst run.
 pub(super) fn document_over_runs(results: &[ExperimentGateResult]) -> Value {
     let of = |result: &ExperimentGateResult| {
         let worst = result.worst.as_ref();
-        let mut document = json!({
+        let document = json!({
             "gate": result.gate,
             "metric": result.estimand.metric_name(),
             "statistic": result.estimand.statistic_name(),
@@ -130,13 +120,11 @@ pub(super) fn document_over_runs(results: &[ExperimentGateResult]) -> Value {
             "worst": worst.map(|worst| &worst.recording),
             "unit": worst.and_then(|worst| Quantity::Of(worst.result.estimand).unit()),
             "value": worst.and_then(|worst| worst.result.value),
+            "lower_bound": worst.and_then(|worst| worst.result.lower_bound),
             "state": result.state().word(),
             "reason": result.reason().map(GateReason::code),
         });
-        if let Some(bound) = worst.and_then(|worst| worst.result.lower_bound) {
-            document["lower_bound"] = json!(bound);
-        }
-        document
+        without_nulls(document, &["lower_bound"])
     };
     results.iter().map(of).collect()
 }

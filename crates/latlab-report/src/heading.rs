@@ -202,6 +202,11 @@ fn conditions(runs: &[&ExperimentFacts]) -> Vec<String> {
     runs.iter().map(label).collect()
 }
 
+/// The title of a table of the run with this name, which a single run does not have.
+pub(super) fn title_of_run(name: &str, title: &str) -> String {
+    if name.is_empty() { title.to_owned() } else { format!("{name} · {title}") }
+}
+
 fn directory(summary: &Summary) -> String {
     summary.recording.trim_end_matches('/').rsplit('/').next().unwrap_or_default().to_owned()
 }

@@ -1,6 +1,6 @@
 //! The result of an import as text and as `latlab.import/1`.
 
-use serde::Serialize;
+use serde_json::json;
 
 use super::json::pretty;
 use crate::diagnostics::Caveat;
@@ -22,28 +22,18 @@ pub struct ImportView<'a> {
     pub caveats: &'a [Caveat],
 }
 
-#[derive(Serialize)]
-struct ImportDocument<'a> {
-    schema: &'static str,
-    recording: &'a str,
-    format: &'a str,
-    rows: u64,
-    skipped: u64,
-    caveats: &'a [Caveat],
-}
-
 impl ImportView<'_> {
     /// Renders the JSON document with a final newline.
     pub fn json(&self) -> String {
         let import = self.manifest.spec.import();
-        pretty(&ImportDocument {
-            schema: "latlab.import/1",
-            recording: self.recording,
-            format: import.map_or("", |import| &import.format),
-            rows: self.manifest.rows.unwrap_or(0),
-            skipped: self.manifest.run.import.as_ref().map_or(0, |facts| facts.skipped_lines),
-            caveats: self.caveats,
-        })
+        pretty(&json!({
+            "schema": "latlab.import/1",
+            "recording": self.recording,
+            "format": import.map_or("", |import| &import.format),
+            "rows": self.manifest.rows.unwrap_or(0),
+            "skipped": self.manifest.run.import.as_ref().map_or(0, |facts| facts.skipped_lines),
+            "caveats": self.caveats,
+        }))
     }
 
     pub fn text(&self) -> String {

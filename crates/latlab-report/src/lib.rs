@@ -1,5 +1,6 @@
-//! Rendering of summaries, comparisons and experiments. All functions are pure and return strings. Text of summaries comes
-//! from [`view`], whose figures are already rounded and formatted; JSON comes from the analysis.
+//! Rendering of summaries, comparisons and experiments. All functions are pure. Each of them has its parts in the words of
+//! [`view`], whose figures are already rounded and formatted; text, Markdown and HTML have one renderer each. JSON comes from
+//! the analysis.
 #![forbid(unsafe_code)]
 
 extern crate self as report;
@@ -25,6 +26,7 @@ pub mod import;
 pub mod json;
 pub mod list;
 pub mod loads;
+pub mod markdown;
 pub mod ministat;
 mod over_runs;
 pub mod page;

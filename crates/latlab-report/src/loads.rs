@@ -1,23 +1,16 @@
 //! Rendering of generated loads as text and as `latlab.load/1`.
 
-use serde::Serialize;
+use serde_json::json;
 
 use super::Style;
 use super::json::pretty;
 use super::summary_view::caveat_views;
 use super::text;
-use super::view::{ColumnView, GroupView, ReportView, RowView, TableView};
+use super::view::{ColumnView, GroupView, Part, RowView, TableView};
 use crate::analysis::unreached_loads;
 use crate::diagnostics::Caveat;
 use crate::facts::LoadReport;
 use crate::units::human::{ABSENT, load_figure, span};
-
-#[derive(Serialize)]
-struct LoadDocument<'a> {
-    schema: &'static str,
-    loads: &'a [LoadReport],
-    caveats: &'a [Caveat],
-}
 
 /// Reports of generated loads with their caveats.
 #[derive(Debug)]
@@ -39,7 +32,7 @@ impl<'a> LoadsView<'a> {
 
     /// Renders the JSON document with a final newline.
     pub fn json(&self) -> String {
-        pretty(&LoadDocument { schema: "latlab.load/1", loads: self.loads, caveats: &self.caveats })
+        pretty(&json!({ "schema": "latlab.load/1", "loads": self.loads, "caveats": self.caveats }))
     }
 
     pub fn text(&self, style: Style) -> String {
@@ -50,28 +43,19 @@ impl<'a> LoadsView<'a> {
         names.dedup();
         let longest = self.loads.iter().filter_map(|load| load.measured_ns).max();
         let heading = longest.map(|held| format!(" · {}", span(held))).unwrap_or_default();
-        let view = ReportView {
-            heading: format!("load {}{heading}", names.join(" · ")),
-            tables: loads_table(self.loads).into_iter().collect(),
-            alike: Vec::new(),
-            histogram: None,
-            gates: Vec::new(),
-            remarks: Vec::new(),
-            caveats: caveat_views(&self.caveats),
-            recordings: Vec::new(),
-            of_store: false,
-        };
-        text::render(&view, style)
+        let mut parts = vec![Part::Heading(format!("load {}{heading}", names.join(" · ")))];
+        parts.extend(loads_table(self.loads).map(Part::Table));
+        parts.push(Part::Caveats(caveat_views(&self.caveats)));
+        text::render(&parts, style)
     }
 }
 
 /// Offered beside achieved loads; `None` without a load.
 pub(super) fn loads_table(loads: &[LoadReport]) -> Option<TableView> {
-    let column = |heading: &str, figure: fn(&LoadReport) -> Option<f64>| ColumnView {
-        heading: heading.into(),
-        cells: loads.iter().map(|load| worded_figure(load, figure(load))).collect(),
+    let column = |heading: &str, figure: fn(&LoadReport) -> Option<f64>| {
+        ColumnView::figures(heading, loads.iter().map(|load| worded_figure(load, figure(load))))
     };
-    let row = |load: &LoadReport| RowView { label: format!("{} at {}", load.load, load.at), quiet: false };
+    let row = |load: &LoadReport| RowView::of(format!("{} at {}", load.load, load.at));
     let group = |heading: &str, columns| GroupView { heading: heading.into(), columns };
     (!loads.is_empty()).then(|| TableView {
         title: "what was reached".into(),

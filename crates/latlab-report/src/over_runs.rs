@@ -1,10 +1,8 @@
 //! Figures of a condition over its runs, as cells of tables: the median of the figures of the runs, and below it how far
 //! that median is known. A run is one observation; its own interval says nothing about other runs.
 
-use std::collections::BTreeSet;
-
-use super::quantiles::{Cells, LOST, ShownQuantile, column_above, column_of_two};
-use super::view::{ColumnView, RowView, TableView};
+use super::quantiles::{Cells, cells, cells_over_runs, column_above, column_of_two};
+use super::view::{ColumnView, RowView};
 use crate::analysis::Summary;
 use crate::analysis::comparison::levels_of_run;
 use crate::analysis::experiment::ColumnFigure;
@@ -13,7 +11,7 @@ use crate::plan::Factors;
 use crate::plan::defaults::CONFIDENCE;
 use crate::recipe::Column;
 use crate::stats::{Description, median_interval};
-use crate::units::human::{ABSENT, bytes, counted, few, grouped, listed, percent};
+use crate::units::human::{ABSENT, grouped, percent};
 
 /// A row of a table: one run, or the runs of a condition.
 #[derive(Clone, Debug)]
@@ -48,7 +46,7 @@ impl<'a> TableRow<'a> {
     /// The row and the quiet one below it.
     pub(super) fn views(&self) -> [RowView; 2] {
         let below = self.bounds.map(MedianBounds::words).unwrap_or_default();
-        [(self.label.clone(), false), (below, true)].map(|(label, quiet)| RowView { label, quiet })
+        [RowView::of(&self.label), RowView::below(below)]
     }
 }
 
@@ -72,10 +70,9 @@ impl<'a> DescribedRuns<'a> {
 pub(super) enum MedianBounds {
     /// Its distribution-free interval, between two of the runs.
     Interval,
-    /// The smallest and the largest figure of fewer than [`INTERVAL_RUNS_MIN`] runs.
+    /// The smallest and the largest figure of fewer than [`INTERVAL_RUNS_MIN`] runs, or of runs that differ in another factor:
+    /// they are no sample of one condition.
     Range,
-    /// The same of any number of runs that differ in another factor: they are no sample of one condition.
-    RangeOfMixed,
 }
 
 /// The fewest runs whose median has a distribution-free interval at 95 %: the extremes of five miss it with a probability of 1/16.
@@ -84,10 +81,10 @@ const INTERVAL_RUNS_MIN: usize = 6;
 impl MedianBounds {
     /// Those of a condition with these `runs`; `None` of a single run.
     fn of(runs: &[Summary]) -> Option<MedianBounds> {
+        let are_alike = || runs.windows(2).all(|pair| levels_of(&pair[0]) == levels_of(&pair[1]));
         match runs.len() {
             0 | 1 => None,
-            _ if !differing_factors(runs).is_empty() => Some(MedianBounds::RangeOfMixed),
-            INTERVAL_RUNS_MIN.. => Some(MedianBounds::Interval),
+            INTERVAL_RUNS_MIN.. if are_alike() => Some(MedianBounds::Interval),
             _ => Some(MedianBounds::Range),
         }
     }
@@ -96,29 +93,6 @@ impl MedianBounds {
         match self {
             MedianBounds::Interval => format!("{} interval", percent(CONFIDENCE)),
             MedianBounds::Range => "range of runs".into(),
-            MedianBounds::RangeOfMixed => "range of mixed runs".into(),
-        }
-    }
-
-    /// The meaning of [`MedianBounds::words`] below the medians of `conditions`.
-    fn legend(self, conditions: &[TableRow<'_>]) -> String {
-        let (words, interval) = (self.words(), MedianBounds::Interval.words());
-        match self {
-            MedianBounds::Interval => format!(
-                "{words}: of that median over runs, between two of the figures of the runs (order statistics; runs count as \
-                 independent)"
-            ),
-            MedianBounds::Range => format!(
-                "{words}: smallest and largest figure; the median of fewer than {} has no {interval}",
-                counted(INTERVAL_RUNS_MIN, "run")
-            ),
-            MedianBounds::RangeOfMixed => {
-                let factors: BTreeSet<String> = conditions.iter().flat_map(|row| differing_factors(row.runs)).collect();
-                let factors = few(&factors.into_iter().collect::<Vec<_>>());
-                format!(
-                    "{words}: smallest and largest figure of runs that differ in {factors}; they have no {interval}"
-                )
-            }
         }
     }
 
@@ -131,8 +105,8 @@ impl MedianBounds {
             // So many values have no interval only if both of its ends are infinite.
             MedianBounds::Interval => median_interval(&mut values, CONFIDENCE)
                 .map_or([Some(f64::INFINITY), None], |ends| [ends.low, ends.high]),
-            _ if values.len() < 2 => [None; 2],
-            _ => [f64::min, f64::max].map(|of| values.iter().copied().reduce(of)),
+            MedianBounds::Range if values.len() < 2 => [None; 2],
+            MedianBounds::Range => [f64::min, f64::max].map(|of| values.iter().copied().reduce(of)),
         };
         match (low, high.filter(|high| high.is_finite())) {
             (None, _) => String::new(),
@@ -143,40 +117,9 @@ impl MedianBounds {
     }
 }
 
-/// The factors in which `runs` differ.
-fn differing_factors(runs: &[Summary]) -> BTreeSet<String> {
-    let levels: Vec<_> = runs.iter().map(levels_of).collect();
-    let mut factors = BTreeSet::new();
-    for pair in levels.windows(2) {
-        let [one, other] = [&pair[0], &pair[1]];
-        let names = one.keys().chain(other.keys());
-        factors.extend(names.filter(|factor| one.get(*factor) != other.get(*factor)).cloned());
-    }
-    // In the file of an experiment settings are the levels of one factor.
-    if factors.contains("set") {
-        factors.retain(|factor| !factor.starts_with("setting:"));
-    }
-    factors
-}
-
 /// The levels of the factors of `run`.
 fn levels_of(run: &Summary) -> Factors {
     levels_of_run(&run.condition, run.experiment.as_ref())
-}
-
-/// The factor whose levels the labels of `conditions` are; `None` if they say more than levels, or if there is one condition.
-pub(super) fn factor_of_labels(conditions: &[TableRow<'_>]) -> Option<String> {
-    let is_level = |factor: &str, label: &str, run: &Summary| {
-        let shown = |level: &String| match level.parse() {
-            Ok(size) if factor == "size" => bytes(size) == label,
-            _ => level == label,
-        };
-        levels_of(run).get(factor).is_some_and(shown)
-    };
-    let first = conditions.iter().find_map(|row| row.runs.first()).filter(|_| conditions.len() > 1)?;
-    levels_of(first)
-        .into_keys()
-        .find(|factor| conditions.iter().all(|row| row.runs.iter().all(|run| is_level(factor, &row.label, run))))
 }
 
 /// An end of an interval among the lost.
@@ -195,14 +138,20 @@ fn joined(low: &str, high: &str) -> String {
     format!("{low}–{high}")
 }
 
-/// The median of the `figures` of the runs of a row, and its `bounds`.
+/// The median of the `figures` of the runs of a row, and its `bounds`; of a single run its figure.
 pub(super) fn median_cells(
     bounds: Option<MedianBounds>,
     figures: &[ColumnFigure],
     shown: impl Fn(f64) -> String,
 ) -> Cells {
-    let [median, _] = ShownQuantile::of_column(ColumnFigure::median(figures)).cells(&shown);
-    [median, bounds.map(|bounds| bounds.cell(figures, &shown)).unwrap_or_default()]
+    let median = ColumnFigure::median(figures);
+    match bounds {
+        Some(bounds) => {
+            let [median, _] = cells_over_runs(median, &shown);
+            [median, bounds.cell(figures, shown)]
+        }
+        None => cells(median, shown),
+    }
 }
 
 /// The column of the numbers of runs.
@@ -219,8 +168,8 @@ pub(super) fn columns_over_runs(
 ) -> Vec<ColumnView> {
     let figures = |row: &DescribedRuns<'_>, column: Column| -> Vec<ColumnFigure> {
         let of_run = |run: &Option<&Description>| match run {
-            Some(described) if described.n > 0 => ColumnFigure::of(column, described),
-            _ => ColumnFigure::Nothing,
+            Some(described) => ColumnFigure::of(column, described),
+            None => ColumnFigure::Nothing,
         };
         row.runs.iter().map(of_run).collect()
     };
@@ -239,57 +188,17 @@ pub(super) fn columns_over_runs(
 }
 
 /// The heading of a column as in the tables of runs.
-fn heading(column: Column) -> String {
+pub(super) fn heading(column: Column) -> String {
     if column == Column::Stddev { "stddev".into() } else { column.heading() }
 }
 
-/// Explains the cells of `tables`, whose rows are `conditions`, each below the first table that has such cells.
-pub(super) fn explain_medians(tables: &mut [TableView], conditions: &[TableRow<'_>]) {
-    let all_bounds = [MedianBounds::Interval, MedianBounds::Range, MedianBounds::RangeOfMixed];
-    let counts = counts_of(tables);
-    let has_row = |table: &TableView, bounds: MedianBounds| table.rows.iter().any(|row| row.label == bounds.words());
-    let has_cell = |table: &TableView, is: fn(&String) -> bool| columns_of(table).flat_map(|it| &it.cells).any(is);
-    let mut explain = |has: &dyn Fn(&TableView) -> bool, line: &str| {
-        if let Some(TableView { legend, .. }) = tables.iter_mut().find(|table| has(table)) {
-            let end = if legend.is_empty() { "" } else { "\n" };
-            *legend += &format!("{end}{line}");
-        }
-    };
-    explain(&|table| !has_extremes(table), "each figure: median of the figures of the runs");
-    let others = "min and max: extremes of all runs; other figures: median of the figures of the runs";
-    explain(&has_extremes, &format!("{counts}{others}"));
-    for bounds in all_bounds.into_iter().filter(|bounds| conditions.iter().any(|row| row.bounds == Some(*bounds))) {
-        explain(&|table| has_row(table, bounds), &bounds.legend(conditions));
-    }
-    explain(&|table| has_cell(table, |cell| cell.starts_with('(')), UNSUPPORTED);
-    explain(&|table| has_cell(table, |cell| cell == LOST), MEDIAN_IS_LOST);
-    explain(&|table| has_cell(table, |cell| cell.ends_with(INFINITE)), FIGURE_IS_INFINITE);
-}
-
-/// Headings of counts of probes.
-const COUNTS: [&str; 4] = ["n", "lost", "lost+late", "not in time"];
-
-/// What the counts beside the extremes in `tables` are: `n and lost: sums over the runs; `. Shares of lost packets, which are
-/// beside rates, are no counts.
-fn counts_of(tables: &[TableView]) -> String {
-    let columns = || tables.iter().filter(|table| has_extremes(table)).flat_map(columns_of);
-    let found = COUNTS.into_iter().filter(|count| columns().any(|column| column.heading == *count));
-    let found = listed(&found.map(str::to_owned).collect::<Vec<_>>());
-    if found.is_empty() { found } else { format!("{found}: sums over the runs; ") }
-}
-
-fn has_extremes(table: &TableView) -> bool {
-    columns_of(table).any(|column| column.heading == Column::Min.heading())
-}
-
-const UNSUPPORTED: &str = "( ) in one run or more too few effective observations beyond it";
-pub(super) const MEDIAN_IS_LOST: &str =
-    "lost: infinite, since the figures of half of the runs or more lie among their lost probes";
-const FIGURE_IS_INFINITE: &str = "∞ the figure of a run lies among its lost probes; alone: at both ends";
-
-fn columns_of(table: &TableView) -> impl Iterator<Item = &ColumnView> {
-    table.groups.iter().flat_map(|group| &group.columns)
-}
+/// Stands below the first table of conditions.
+pub(super) const LEGEND: &str = "\
+min and max: extremes of all runs; n and lost: sums over the runs; other figures: median of the figures of the runs
+95 % interval: of that median, between two of the runs (order statistics; runs count as independent)
+range of runs: smallest and largest figure of fewer than 6 runs, or of runs that differ in another factor
+( ) in one run or more too few effective observations beyond it; lost: among the lost probes of half of the runs or more
+∞ the figure of a run lies among its lost probes; alone: at both ends";
 
 #[cfg(test)]
 mod tests {
@@ -297,7 +206,6 @@ mod tests {
     use super::*;
     use crate::analysis::in_memory::{CLOSED, InMemory, closed};
     use crate::analysis::{SummaryOptions, summarise};
-    use crate::report::view::GroupView;
 
     fn cells(figures: &[ColumnFigure]) -> Cells {
         let runs = vec![run(None); figures.len()];
@@ -313,28 +221,11 @@ mod tests {
     }
 
     #[test]
-    fn runs_that_differ_in_a_factor_have_a_range_and_its_legend_names_the_factor() {
+    fn runs_that_differ_in_a_factor_have_a_range() {
         let alike = vec![run(None); 6];
         let mixed = [vec![run(None); 6], vec![run(Some("cpu=20%")); 6]].concat();
-        let rows = [TableRow::of_condition("a", &alike), TableRow::of_condition("b", &mixed)];
-        assert_eq!(rows[0].bounds, Some(MedianBounds::Interval));
-        assert_eq!(rows[1].views().map(|view| view.label), ["b", "range of mixed runs"]);
-        let figures: Vec<ColumnFigure> = (1..=12).map(|value| Known(f64::from(value))).collect();
-        let cells = median_cells(rows[1].bounds, &figures, |value| format!("{value:.1}"));
-        assert_eq!(cells, ["6.5", "1.0–12.0"].map(str::to_owned));
-        let described: Vec<DescribedRuns<'_>> = rows.iter().map(|row| row.described(Metric::RoundTripDelay)).collect();
-        let mut columns = vec![column_above("n", ["6", "12"].map(str::to_owned))];
-        columns.extend(columns_over_runs(&described, &[Column::Min], &|ns| format!("{ns}")));
-        let mut tables = [TableView {
-            rows: rows.iter().flat_map(TableRow::views).collect(),
-            groups: vec![GroupView { heading: String::new(), columns }],
-            ..TableView::default()
-        }];
-        explain_medians(&mut tables, &rows);
-        let legend: Vec<&str> = tables[0].legend.lines().collect();
-        assert!(legend[0].starts_with("n: sums over the runs; min and max: extremes of all runs; "), "{legend:?}");
-        assert!(legend[1].starts_with("95 % interval: ") && legend.len() == 3, "{legend:?}");
-        assert!(legend[2].starts_with("range of mixed runs: ") && legend[2].contains(" differ in load;"), "{legend:?}");
+        let bounds = [alike, mixed].map(|runs| TableRow::of_condition("a", &runs).bounds);
+        assert_eq!(bounds, [Some(MedianBounds::Interval), Some(MedianBounds::Range)]);
     }
 
     #[test]
@@ -368,19 +259,6 @@ mod tests {
         ] {
             assert_eq!(cells(&figures), expected.map(str::to_owned), "{figures:?}");
         }
-    }
-
-    #[test]
-    fn labels_that_are_levels_have_a_factor() {
-        let (idle, busy) = (vec![run(None); 2], vec![run(Some("cpu=20%"))]);
-        let factor = |labels: [&str; 2]| {
-            let [one, other] = labels;
-            factor_of_labels(&[TableRow::of_condition(one, &idle), TableRow::of_condition(other, &busy)])
-        };
-        assert_eq!(factor(["none", "cpu=20%"]).as_deref(), Some("load"));
-        assert_eq!(factor(["load=none", "cpu=20%"]), None);
-        assert_eq!(factor(["cpu=20%", "none"]), None);
-        assert_eq!(factor_of_labels(&[TableRow::of_condition("none", &idle)]), None);
     }
 
     #[test]

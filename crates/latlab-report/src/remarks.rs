@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use super::figures::sure;
+use super::figures::{duration, sure};
 use super::stream_tables::{LOST_AT_LEAST, properties};
 use super::view::RemarkView;
 use super::wakeup_remarks::{coincidence_remarks, cpu_activity};
@@ -17,8 +17,8 @@ use crate::units::human::{TimeUnit, grouped, load_figure, percent, span, typed_s
 /// Formats a line for a run; `None` if not applicable.
 type Line = fn(&Summary) -> Option<String>;
 
-/// Labels shown for each run if the runs differ.
-const OF_EACH: [&str; 1] = ["lateness"];
+/// The label of what is shown for each run if the runs differ.
+const OF_EACH: &str = "lateness";
 
 /// Returns the labelled lines; for several runs, lines common to all of them and the range of instrument costs.
 pub(super) fn remarks(summaries: &[Summary], names: &[String]) -> Vec<RemarkView> {
@@ -37,25 +37,27 @@ pub(super) fn remarks(summaries: &[Summary], names: &[String]) -> Vec<RemarkView
         ("time-outs", time_outs),
         ("pauses", pauses),
     ];
+    let remark = |label: &str, text: String| RemarkView { label: label.into(), text };
     let common = lines.into_iter().flat_map(|(label, line)| {
         let texts: Vec<_> = summaries.iter().map(line).collect();
-        let remark = |text: String| RemarkView { label: label.into(), text };
-        match texts.windows(2).all(|pair| pair[0] == pair[1]) {
-            true => texts.into_iter().next().flatten().map(remark).into_iter().collect::<Vec<_>>(),
-            false if OF_EACH.contains(&label) => {
-                let named = names.iter().zip(texts).filter_map(|(name, text)| Some(format!("{name}: {}", text?)));
-                named.map(remark).collect()
-            }
-            false => Vec::new(),
-        }
+        let are_alike = texts.windows(2).all(|pair| pair[0] == pair[1]);
+        let of_each = |(name, text): (&String, Option<String>)| Some(format!("{name}: {}", text?));
+        let shown: Vec<String> = if are_alike {
+            texts.into_iter().flatten().take(1).collect()
+        } else if label == OF_EACH {
+            names.iter().zip(texts).filter_map(of_each).collect()
+        } else {
+            Vec::new()
+        };
+        shown.into_iter().map(move |text| remark(label, text)).collect::<Vec<_>>()
     });
     let coincidences = summaries.iter().zip(names).flat_map(|(summary, name)| coincidence_remarks(summary, name));
     let alike = summaries.iter().all(|summary| summary.loads == first.loads);
     let loads = if alike { load_remarks(&first.loads) } else { Vec::new() };
-    let discovery = discovery(summaries).map(|text| RemarkView { label: "discovery".into(), text });
+    let discovery = discovery(summaries).map(|text| remark("discovery", text));
     // The cost of another tool is not known.
     let is_measured = summaries.iter().any(|summary| !summary.is_imported);
-    let instrument = is_measured.then(|| RemarkView { label: "instrument".into(), text: instrument(summaries) });
+    let instrument = is_measured.then(|| remark("instrument", instrument(summaries)));
     loads.into_iter().chain(common).chain(coincidences).chain(discovery).chain(instrument).collect()
 }
 
@@ -107,16 +109,17 @@ fn lateness(summary: &Summary) -> Option<String> {
         }
         _ => format!("timer slack: up to {}", span(allowed)),
     };
-    let cause = match wakeups.is_backlog(summary.counts.answered) {
-        true => "backlog: most wake-ups were due before their thread was ready",
-        false => "interrupt, idle exit, scheduling",
+    let cause = if wakeups.is_backlog(summary.counts.answered) {
+        "backlog: most wake-ups were due before their thread was ready"
+    } else {
+        "interrupt, idle exit, scheduling"
     };
     let rest = match lateness.rest {
         UnexplainedDelay::Unknown => String::new(),
         UnexplainedDelay::BeforeTheLimit => {
             " · the median wake-up came before the kernel's limit: the rest is not known".into()
         }
-        UnexplainedDelay::Known(rest) => format!(" · rest of the median: {} ({cause})", figure(rest)),
+        UnexplainedDelay::Known(rest) => format!(" · rest of the median: {} ({cause})", duration(rest)),
     };
     Some(format!("{by}{}{rest}", rounding(lateness)))
 }
@@ -125,9 +128,10 @@ fn lateness(summary: &Summary) -> Option<String> {
 fn remedies(summary: &Summary) -> Option<String> {
     let lateness = &summary.wakeups.as_ref()?.lateness;
     let allowed = lateness.allowed_ns.filter(|allowed| *allowed > Nanos::from_micros(1))?;
-    let remedy = match lateness.timer_slack_ns < Some(allowed) {
-        true => "`--via clock_nanosleep` has no such delay",
-        false => "`--set timer-slack=1ns` or `--fifo` removes the slack",
+    let remedy = if lateness.timer_slack_ns < Some(allowed) {
+        "`--via clock_nanosleep` has no such delay"
+    } else {
+        "`--set timer-slack=1ns` or `--fifo` removes the slack"
     };
     Some(format!("{remedy}; `--try-remedies` measures the effect of each"))
 }
@@ -137,14 +141,9 @@ fn rounding(lateness: &Lateness) -> String {
     let whole = if lateness.via.grain() < Nanos::from_millis(1) { "microseconds" } else { "milliseconds" };
     match lateness.rounding_ns {
         Some(0.0) => String::new(),
-        Some(rounding) => format!(" · rounding up to whole {whole}: {}", figure(rounding)),
+        Some(rounding) => format!(" · rounding up to whole {whole}: {}", duration(rounding)),
         None => format!(" · rounding up to whole {whole}: up to {}", span(lateness.via.grain())),
     }
-}
-
-fn figure(ns: f64) -> String {
-    let unit = TimeUnit::suiting(ns.max(1.0));
-    format!("{} {}", unit.figure(ns), unit.symbol())
 }
 
 /// Formats the settings applied during the run.
@@ -226,35 +225,35 @@ fn pauses(summary: &Summary) -> Option<String> {
 /// Formats the instrument's costs, the lower bound of every figure; for several runs as ranges. A loopback path needs no
 /// authentication, and only runs that a bare loop can match mention it.
 fn instrument(summaries: &[Summary]) -> String {
-    let all = |of: fn(&Instrument) -> Option<f64>| -> Costs {
-        summaries.iter().map(|summary| of(&summary.instrument)).collect()
+    let all = |of: fn(&Instrument) -> Option<f64>| {
+        let known: Vec<f64> = summaries.iter().filter_map(|summary| of(&summary.instrument)).collect();
+        range(&known)
     };
     let step = summaries.iter().filter_map(|summary| summary.instrument.clock_resolution_ns).max();
     let step = step.map(|step| format!(" in steps of {}", span(step))).unwrap_or_default();
-    let clock = all(|instrument| instrument.clock_read_ns).words(TimeUnit::Nanos, "not known of some runs");
+    let clock = all(|instrument| instrument.clock_read_ns);
     let clock = clock.map_or_else(|| "clock cost unknown".into(), |cost| format!("clock {cost} per read{step}"));
-    let tag = all(|instrument| instrument.tag_ns).words(TimeUnit::Nanos, "not in all runs");
-    let tag = match tag {
+    let is_local = || summaries.iter().all(|summary| summary.is_imported || is_on_loopback(summary));
+    let tag = match all(|instrument| instrument.tag_ns) {
         Some(cost) => Some(format!("authentication {cost}")),
         None if summaries.iter().any(|summary| summary.authenticated) => Some("authentication cost unknown".into()),
-        None => (!summaries.iter().all(|summary| summary.is_imported || is_on_loopback(summary)))
-            .then(|| "not authenticated".into()),
+        None => (!is_local()).then(|| "not authenticated".into()),
     };
     let bare = all(|instrument| instrument.bare_loop.as_ref().map(|bare| bare.p50_ns));
-    let bare = match bare.words(TimeUnit::suiting(bare.0.iter().flatten().copied().fold(0.0, f64::max)), "not for all")
-    {
-        Some(cost) => Some(format!("bare loop on these pins p50 {cost}")),
-        None => without_bare_loop(summaries),
-    };
+    let bare = bare.map(|cost| format!("bare loop on these pins p50 {cost}")).or_else(|| without_bare_loop(summaries));
     // The bare loop measures round trips, and wake-ups have no authentication tag.
-    let costs = if summaries.iter().all(|summary| summary.wakeups.is_some()) {
-        [None, None]
-    } else if summaries.iter().all(|summary| summary.stream.is_some()) {
-        [tag, None]
-    } else {
-        [tag, bare]
-    };
-    costs.into_iter().flatten().fold(clock, |all, cost| format!("{all} · {cost}"))
+    let tag = tag.filter(|_| summaries.iter().any(|summary| summary.wakeups.is_none()));
+    let bare = bare.filter(|_| summaries.iter().any(|summary| summary.wakeups.is_none() && summary.stream.is_none()));
+    [tag, bare].into_iter().flatten().fold(clock, |all, cost| format!("{all} · {cost}"))
+}
+
+/// `23.4 ns` or, if the costs differ, `23.4–25.1 ns`, in the unit that suits the largest; `None` without any.
+fn range(costs_ns: &[f64]) -> Option<String> {
+    let [least, most] = [f64::min, f64::max].map(|of| costs_ns.iter().copied().reduce(of));
+    let unit = TimeUnit::suiting(most?);
+    let (least, most) = (unit.figure(least?), unit.figure(most?));
+    let range = if least == most { most } else { format!("{least}–{most}") };
+    Some(format!("{range} {}", unit.symbol()))
 }
 
 fn is_on_loopback(summary: &Summary) -> bool {
@@ -289,26 +288,6 @@ fn calibration(conditions: &BareConditions) -> String {
         fifo.map(|priority| format!("--fifo {priority}")),
     ];
     options.into_iter().flatten().fold("latlab doctor --calibrate".into(), |all, option| format!("{all} {option}"))
-}
-
-/// Costs of an operation in each run in nanoseconds; `None` if not measured.
-struct Costs(Vec<Option<f64>>);
-
-impl FromIterator<Option<f64>> for Costs {
-    fn from_iter<I: IntoIterator<Item = Option<f64>>>(costs: I) -> Costs {
-        Costs(costs.into_iter().collect())
-    }
-}
-
-impl Costs {
-    /// Formats as `23.4 ns` or, if runs differ, as `23.4–25.1 ns`, with the suffix `some` if some runs have none.
-    fn words(&self, unit: TimeUnit, some: &str) -> Option<String> {
-        let known = || self.0.iter().flatten().copied();
-        let ends = [known().reduce(f64::min)?, known().reduce(f64::max)?].map(|cost| unit.figure(cost));
-        let range = if ends[0] == ends[1] { ends[0].clone() } else { ends.join("–") };
-        let some = if known().count() < self.0.len() { format!(" ({some})") } else { String::new() };
-        Some(format!("{range} {}{some}", unit.symbol()))
-    }
 }
 
 /// Formats counts of packets; `None` if all were delivered normally.

@@ -3,10 +3,11 @@
 
 use std::collections::BTreeSet;
 
-use super::figures::count_of;
+use super::figures::{count_of, duration, middle};
+use super::heading::title_of_run;
 use super::over_runs::{DescribedRuns, TableRow, columns_over_runs, median_cells, runs_of};
-use super::quantiles::{ShownQuantile, column_above, column_of_two, rows_of_two};
-use super::view::{ColumnView, GroupView, RowView, TableView};
+use super::quantiles::{cells, column_above, column_of_two, rows_of_two};
+use super::view::{ColumnView, RowView, TableView};
 use crate::analysis::experiment::ColumnFigure;
 use crate::analysis::{
     CpuCost, GoalEnd, GoalFigures, LevelSpans, STREAM_INTERVAL, SearchFigures, StageFigures, StreamFigures,
@@ -22,22 +23,24 @@ use crate::units::human::{ABSENT, BitRateUnit, TimeUnit, bit_rate, grouped, perc
 /// Builds the tables of stream runs with these `names`: rate searches, rates and costs, distribution of the rate over
 /// intervals, flows.
 pub(super) fn tables(summaries: &[Summary], names: &[String]) -> Vec<TableView> {
-    let mut tables = search_tables(summaries, names);
+    let runs = names.iter().zip(summaries).map(|(name, run)| TableRow::of_run(name.clone(), run)).collect::<Vec<_>>();
+    let mut tables: Vec<TableView> = names.iter().zip(summaries).flat_map(|(name, run)| of_search(run, name)).collect();
     tables.extend(match summaries {
         [one] => one.stream.iter().map(|stream| both_ends(stream, one)).collect(),
-        several => vec![rows_of_runs(several, names)],
+        _ => vec![rates(&runs, None)],
     });
-    let runs = names.iter().zip(summaries).map(|(name, run)| TableRow::of_run(name.clone(), run));
-    tables.extend(evenness(&runs.collect::<Vec<_>>(), evenness_of_runs));
+    tables.extend(evenness(&runs, false));
     tables.extend(summaries.iter().zip(names).filter_map(|(summary, name)| by_flow(summary, name)));
     tables
 }
 
-pub(super) fn column(heading: &str, cells: impl IntoIterator<Item = String>) -> ColumnView {
-    ColumnView { heading: heading.into(), cells: cells.into_iter().collect() }
+/// Tables with a row for each condition: rates and costs, and the distribution of the rate over intervals.
+pub(super) fn rows_of_conditions(conditions: &[TableRow<'_>]) -> Vec<TableView> {
+    let runs = runs_of(conditions.iter().map(|row| row.runs.len()));
+    std::iter::once(rates(conditions, Some(runs))).chain(evenness(conditions, true)).collect()
 }
 
-pub(super) fn or_absent(value: Option<String>) -> String {
+fn or_absent(value: Option<String>) -> String {
     value.unwrap_or_else(|| ABSENT.into())
 }
 
@@ -70,15 +73,7 @@ pub(super) fn packet_rate(pps: f64) -> String {
 }
 
 fn nanos(ns: Option<f64>) -> String {
-    or_absent(ns.map(|ns| {
-        let unit = TimeUnit::suiting(ns);
-        format!("{} {}", unit.figure(ns), unit.symbol())
-    }))
-}
-
-/// The packets that the sender is known to have sent.
-fn sent(total: &StreamTotals) -> Option<u64> {
-    (!total.is_of_receiver_alone()).then_some(total.sent)
+    or_absent(ns.map(duration))
 }
 
 /// Stands in front of the number of lost packets, if more may have been lost after the last one that arrived.
@@ -94,54 +89,26 @@ fn both_ends(stream: &StreamFigures, summary: &Summary) -> TableView {
         None => format!("{LOST_AT_LEAST} {lost}: losses after the last packet that arrived are unknown"),
     };
     let ends = [
-        (rates.offered_bps, rates.offered_pps, sent(total), stream.sender_cpu),
+        (rates.offered_bps, rates.offered_pps, total.known_sent(), stream.sender_cpu),
         (rates.delivered_bps, rates.delivered_pps, Some(total.delivered), stream.receiver_cpu),
     ];
-    let message = message(std::slice::from_ref(summary));
+    let message = message([summary]);
     let cpu = |of: fn(&CpuCost) -> String| ends.map(|end| or_absent(end.3.as_ref().map(of)));
     let columns = vec![
-        column("rate", ends.map(|end| or_absent(end.0.map(bit_rate)))),
-        column("", ends.map(|end| or_absent(end.1.map(|rate| message_rate(message, rate))))),
-        column(&format!("{message}s"), ends.map(|end| or_absent(end.2.map(grouped)))),
-        column("CPU", cpu(|cost| or_absent(cost.share.map(percent)))),
-        column(&format!("a {message}"), cpu(|cost| nanos(cost.per_packet_ns))),
-        column("a byte", cpu(|cost| nanos(cost.per_byte_ns))),
+        ColumnView::figures("rate", ends.map(|end| or_absent(end.0.map(bit_rate)))),
+        ColumnView::figures("", ends.map(|end| or_absent(end.1.map(|rate| message_rate(message, rate))))),
+        ColumnView::figures(&format!("{message}s"), ends.map(|end| or_absent(end.2.map(grouped)))),
+        ColumnView::figures("CPU", cpu(|cost| or_absent(cost.share.map(percent)))),
+        ColumnView::figures(&format!("a {message}"), cpu(|cost| nanos(cost.per_packet_ns))),
+        ColumnView::figures("a byte", cpu(|cost| nanos(cost.per_byte_ns))),
     ];
+    let sent = if total.known_sent().is_some() { "sent" } else { "known to be sent" };
+    // Where losses are known, the loss ratio is that of the packets that are decided on.
+    let packets = total.known_sent().filter(|_| !summary.knows_losses).unwrap_or(total.decided);
     TableView {
-        title: "rates of payload".into(),
-        note: format!(
-            "{} {} · {lost}",
-            if sent(total).is_some() { "sent" } else { "known to be sent" },
-            // Where losses are known, the loss ratio is that of the packets that are decided on.
-            grouped(sent(total).filter(|_| !summary.knows_losses).unwrap_or(total.decided))
-        ),
-        corner: String::new(),
-        rows: ["offered", "delivered"].map(|label| RowView { label: label.into(), quiet: false }).into(),
-        groups: plain(columns),
-        legend: String::new(),
+        note: format!("{sent} {} · {lost}", grouped(packets)),
+        ..TableView::of("rates of payload", ["offered", "delivered"].map(RowView::of).into(), columns)
     }
-}
-
-/// Tables with a row for each condition: rates and costs, and the distribution of the rate over intervals.
-pub(super) fn rows_of_conditions(conditions: &[TableRow<'_>]) -> Vec<TableView> {
-    let message = message(conditions.iter().flat_map(|row| row.runs));
-    let of_column = |column: &RateColumn| {
-        let figure = |run: &Summary| (column.figure)(run).map_or(ColumnFigure::Nothing, ColumnFigure::Known);
-        let figures = |row: &TableRow<'_>| row.runs.iter().map(figure).collect::<Vec<_>>();
-        let cells =
-            |row: &TableRow<'_>| median_cells(row.bounds, &figures(row), |value| (column.shown)(message, value));
-        column_of_two(column.heading, conditions.iter().map(cells))
-    };
-    let runs = runs_of(conditions.iter().map(|row| row.runs.len()));
-    let rates = TableView {
-        title: title_of_rates(message),
-        rows: conditions.iter().flat_map(TableRow::views).collect(),
-        groups: plain(std::iter::once(runs).chain(RATE_COLUMNS.iter().map(of_column)).collect()),
-        ..TableView::default()
-    };
-    // The conditions have different `n`, which are a column.
-    let evenness = evenness(conditions, evenness_over_runs).map(|table| TableView { note: String::new(), ..table });
-    std::iter::once(rates).chain(evenness).collect()
 }
 
 /// A figure of a stream in the tables of several runs and of conditions.
@@ -177,74 +144,45 @@ const RATE_COLUMNS: [RateColumn; 6] = [
     },
 ];
 
-fn title_of_rates(message: &str) -> String {
-    format!("rates of payload; CPU time of a {message}")
-}
-
-/// Table of several runs with a row for each.
-fn rows_of_runs(summaries: &[Summary], names: &[String]) -> TableView {
-    let message = message(summaries);
+/// Rates and costs, behind the numbers of runs.
+fn rates(rows: &[TableRow<'_>], runs: Option<ColumnView>) -> TableView {
+    let message = message(rows.iter().flat_map(|row| row.runs));
     let of_column = |column: &RateColumn| {
-        let cell = |run: &Summary| or_absent((column.figure)(run).map(|value| (column.shown)(message, value)));
-        self::column(column.heading, summaries.iter().map(cell))
+        let figure = |run: &Summary| (column.figure)(run).map_or(ColumnFigure::Nothing, ColumnFigure::Known);
+        let figures = |row: &TableRow<'_>| row.runs.iter().map(figure).collect::<Vec<_>>();
+        let cells =
+            |row: &TableRow<'_>| median_cells(row.bounds, &figures(row), |value| (column.shown)(message, value));
+        column_of_two(column.heading, rows.iter().map(cells))
     };
-    TableView {
-        title: title_of_rates(message),
-        rows: names.iter().cloned().map(row).collect(),
-        groups: plain(RATE_COLUMNS.iter().map(of_column).collect()),
-        ..TableView::default()
-    }
+    let columns = runs.into_iter().chain(RATE_COLUMNS.iter().map(of_column)).collect();
+    let title = format!("rates of payload; CPU time of a {message}");
+    TableView::of(title, rows.iter().flat_map(TableRow::views).collect(), columns)
 }
-
-/// The columns of the distribution of a rate: its descriptions by row, its quantiles, and its unit.
-type EvennessColumns = fn(&[DescribedRuns<'_>], &[f64], BitRateUnit) -> Vec<ColumnView>;
 
 /// Table of the distribution of the delivered rate over intervals.
-fn evenness(rows: &[TableRow<'_>], columns: EvennessColumns) -> Option<TableView> {
+fn evenness(rows: &[TableRow<'_>], of_conditions: bool) -> Option<TableView> {
     let lengths = lengths(rows.iter().flat_map(|row| row.runs));
     let measured =
         |row: &&TableRow<'_>| row.described(Metric::DeliveredRate).runs.iter().flatten().any(|one| one.n > 0);
     let rows: Vec<&TableRow<'_>> = rows.iter().filter(measured).collect();
     let described: Vec<DescribedRuns<'_>> = rows.iter().map(|row| row.described(Metric::DeliveredRate)).collect();
     let all = || described.iter().flat_map(|row| &row.runs).flatten().copied().filter(|one| one.n > 0);
-    let unit = rate_unit(all());
-    let quantiles: Vec<f64> = all().next()?.quantiles.iter().map(|estimate| estimate.q).collect();
+    let unit = BitRateUnit::suiting(middle(all().filter_map(|described| described.mean)).unwrap_or_default());
+    let quantiles = all().next()?.quantiles.iter().map(|estimate| Column::Quantile(estimate.q));
+    let columns: Vec<Column> = std::iter::once(Column::Min).chain(quantiles).chain([Column::Max]).collect();
     let (least, most) = (all().map(|one| one.n).min()?, all().map(|one| one.n).max()?);
     let n = if least == most { grouped(most) } else { format!("{} to {}", grouped(least), grouped(most)) };
+    let counts = || [runs_of(rows.iter().map(|row| row.runs.len())), count_of(&described, "n", |one| one.n)];
+    let counts = if of_conditions { counts().into() } else { Vec::new() };
+    let figures = columns_over_runs(&described, &columns, &|bps| unit.figure(bps));
     Some(TableView {
-        title: format!("delivered rate over intervals of {lengths}, {}", unit.symbol()),
-        note: format!("n {n}"),
-        rows: rows.iter().flat_map(|row| row.views()).collect(),
-        groups: plain(columns(&described, &quantiles, unit)),
-        ..TableView::default()
+        note: if of_conditions { String::new() } else { format!("n {n}") },
+        ..TableView::of(
+            format!("delivered rate over intervals of {lengths}, {}", unit.symbol()),
+            rows.iter().flat_map(|row| row.views()).collect(),
+            counts.into_iter().chain(figures).collect(),
+        )
     })
-}
-
-fn evenness_of_runs(rows: &[DescribedRuns<'_>], quantiles: &[f64], unit: BitRateUnit) -> Vec<ColumnView> {
-    let runs = || rows.iter().flat_map(|row| &row.runs).flatten();
-    let extreme = |heading: &str, of: fn(&Description) -> Option<i64>| {
-        column_above(heading, runs().map(|run| or_absent(of(run).map(|bps| unit.figure(bps as f64)))))
-    };
-    let of_quantile = |q: &f64| {
-        let cells = |run: &&Description| ShownQuantile::at(*q, Some(run)).cells(|bps| unit.figure(bps));
-        column_of_two(&quantile(*q), runs().map(cells))
-    };
-    let min = extreme("min", |run| run.min);
-    std::iter::once(min).chain(quantiles.iter().map(of_quantile)).chain([extreme("max", |run| run.max)]).collect()
-}
-
-fn evenness_over_runs(rows: &[DescribedRuns<'_>], quantiles: &[f64], unit: BitRateUnit) -> Vec<ColumnView> {
-    let quantiles = quantiles.iter().copied().map(Column::Quantile);
-    let columns: Vec<Column> = std::iter::once(Column::Min).chain(quantiles).chain([Column::Max]).collect();
-    let counts = [runs_of(rows.iter().map(|row| row.runs.len())), count_of(rows, "n", |described| described.n)];
-    counts.into_iter().chain(columns_over_runs(rows, &columns, &|bps| unit.figure(bps))).collect()
-}
-
-/// Returns the unit that suits the median over the runs, so that no single one determines the unit.
-fn rate_unit<'a>(described: impl Iterator<Item = &'a Description>) -> BitRateUnit {
-    let mut sizes: Vec<f64> = described.filter_map(|described| described.mean).collect();
-    sizes.sort_by(f64::total_cmp);
-    BitRateUnit::suiting(sizes.get(sizes.len() / 2).copied().unwrap_or_default())
 }
 
 /// Formats the lengths of the intervals as `100 ms`, or as `56 ms to 716 ms` if some are stretched. The last one of a
@@ -266,71 +204,56 @@ fn lengths<'a>(summaries: impl Iterator<Item = &'a Summary> + Clone) -> String {
 /// Table with a row for each flow; `None` for a single flow.
 fn by_flow(summary: &Summary, name: &str) -> Option<TableView> {
     let stream = summary.stream.as_ref().filter(|stream| stream.flows.len() > 1)?;
-    let all = |of: &dyn Fn(&StreamTotals) -> String| stream.flows.iter().map(of).collect::<Vec<_>>();
+    let column =
+        |heading: &str, of: &dyn Fn(&StreamTotals) -> String| ColumnView::figures(heading, stream.flows.iter().map(of));
     let rate = |packets: u64, span: Nanos| {
         let bits = packets as f64 * f64::from(stream.size_bytes) * 8.0;
         or_absent((span > Nanos::ZERO).then(|| bit_rate(bits / span.as_secs_f64())))
     };
     let counted = |count: u64| or_absent((!summary.is_imported).then(|| grouped(count)));
-    let lost = if summary.knows_losses { "lost" } else { LOST_AT_LEAST };
     let columns = vec![
-        column("offered", all(&|flow| rate(flow.sent, flow.sending))),
-        column("delivered", all(&|flow| rate(flow.delivered, flow.counting))),
-        column(&format!("{}s", message(std::slice::from_ref(summary))), all(&|flow| grouped(flow.decided))),
-        column(lost, all(&|flow| grouped(flow.lost()))),
-        column("reordered", all(&|flow| counted(flow.reordered))),
-        column("duplicates", all(&|flow| counted(flow.duplicates))),
+        column("offered", &|flow| rate(flow.sent, flow.sending)),
+        column("delivered", &|flow| rate(flow.delivered, flow.counting)),
+        column(&format!("{}s", message([summary])), &|flow| grouped(flow.decided)),
+        column(if summary.knows_losses { "lost" } else { LOST_AT_LEAST }, &|flow| grouped(flow.lost())),
+        column("reordered", &|flow| counted(flow.reordered)),
+        column("duplicates", &|flow| counted(flow.duplicates)),
     ];
-    let of_run = if name.is_empty() { String::new() } else { format!("{name} · ") };
-    Some(TableView {
-        title: format!("{of_run}each flow"),
-        note: String::new(),
-        corner: "flow".into(),
-        rows: (0..stream.flows.len()).map(|flow| RowView { label: flow.to_string(), quiet: false }).collect(),
-        groups: plain(columns),
-        legend: String::new(),
-    })
+    let rows = (0..stream.flows.len()).map(|flow| RowView::of(flow.to_string())).collect();
+    Some(TableView { corner: "flow".into(), ..TableView::of(title_of_run(name, "each flow"), rows, columns) })
 }
 
-/// Tables of rate searches: results for each goal, then delays of each stage.
-fn search_tables(summaries: &[Summary], names: &[String]) -> Vec<TableView> {
-    let of = |(summary, name): (&Summary, &String)| {
-        let Some(stream) = &summary.stream else { return Vec::new() };
-        let bits = f64::from(stream.size_bytes) * 8.0;
-        let title = |title: &str| if name.is_empty() { title.to_owned() } else { format!("{name} · {title}") };
-        let found = stream.search.as_ref().map(|search| found(search, bits, title("rates found")));
-        let delays = delays(&stream.stages, bits, title("round trip delay during the stream"));
-        found.into_iter().chain(delays).collect()
+/// Tables of a rate search: results for each goal, then delays of each stage.
+fn of_search(summary: &Summary, name: &str) -> Vec<TableView> {
+    let Some(stream) = &summary.stream else { return Vec::new() };
+    let rate = |pps: Option<f64>| or_absent(pps.map(|pps| bit_rate(pps * f64::from(stream.size_bytes) * 8.0)));
+    let found = stream.search.as_ref().map(|search| found(search, &rate, title_of_run(name, "rates found")));
+    let title = title_of_run(name, "round trip delay during the stream");
+    found.into_iter().chain(delays(&stream.stages, &rate, &title)).collect()
+}
+
+/// Formats packets a second as a rate of payload.
+type PayloadRate<'a> = &'a dyn Fn(Option<f64>) -> String;
+
+fn found(search: &SearchFigures, rate: PayloadRate<'_>, title: String) -> TableView {
+    let column = |heading: &str, cell: &dyn Fn(&GoalFigures) -> String| {
+        ColumnView::figures(heading, search.goals.iter().map(cell))
     };
-    summaries.iter().zip(names).flat_map(of).collect()
-}
-
-fn found(search: &SearchFigures, bits: f64, title: String) -> TableView {
-    let all = |cell: &dyn Fn(&GoalFigures) -> String| search.goals.iter().map(cell).collect::<Vec<_>>();
-    let rate = |pps: Option<f64>| or_absent(pps.map(|pps| bit_rate(pps * bits)));
     let columns = vec![
-        column("lower bound", all(&|goal| rate(goal.bounds.lower_pps))),
-        column("", all(&|goal| or_absent(goal.bounds.lower_pps.map(packet_rate)))),
-        column("upper bound", all(&|goal| rate(goal.bounds.upper_pps))),
-        column("width", all(&|goal| goal.bounds.width().map_or_else(|| ending(goal.end).into(), percent))),
-        column("delivered", all(&|goal| rate(goal.bounds.conditional_pps))),
+        column("lower bound", &|goal| rate(goal.bounds.lower_pps)),
+        column("", &|goal| or_absent(goal.bounds.lower_pps.map(packet_rate))),
+        column("upper bound", &|goal| rate(goal.bounds.upper_pps)),
+        column("width", &|goal| goal.bounds.width().map_or_else(|| ending(goal.end).into(), percent)),
+        column("delivered", &|goal| rate(goal.bounds.conditional_pps)),
     ];
+    // A search that was killed has not reported how long it took.
+    let took = if search.took == Nanos::ZERO { String::new() } else { format!(" in {}", span(search.took)) };
+    let rows = search.goals.iter().map(|goal| RowView::of(percent(goal.goal.loss_ratio))).collect();
     TableView {
-        title,
-        note: match search.took {
-            // The search was killed before it reported a result.
-            Nanos::ZERO => format!("{} trials", grouped(search.trials as u64)),
-            took => format!("{} trials in {}", grouped(search.trials as u64), span(took)),
-        },
+        note: format!("{} trials{took}", grouped(search.trials as u64)),
         corner: "loss up to".into(),
-        rows: search.goals.iter().map(|goal| row(percent(goal.goal.loss_ratio))).collect(),
-        groups: plain(columns),
-        legend: String::new(),
+        ..TableView::of(title, rows, columns)
     }
-}
-
-fn plain(columns: Vec<ColumnView>) -> Vec<GroupView> {
-    vec![GroupView { heading: String::new(), columns }]
 }
 
 /// Text in place of the width if a bound is missing.
@@ -343,44 +266,38 @@ const fn ending(end: GoalEnd) -> &'static str {
     }
 }
 
-fn row(label: String) -> RowView {
-    RowView { label, quiet: false }
-}
-
 /// Table of the delays of each stage; `None` without probes.
-fn delays(stages: &[StageFigures], bits: f64, title: String) -> Option<TableView> {
+fn delays(stages: &[StageFigures], rate: PayloadRate<'_>, title: &str) -> Option<TableView> {
     let with: Vec<(&StageFigures, &Description)> =
         stages.iter().filter_map(|stage| Some((stage, stage.round_trip.as_ref()?))).collect();
     let (_, first) = with.first()?;
-    let unit = unit_of(&with);
-    let all = |cell: &dyn Fn(&StageFigures, &Description) -> String| {
-        with.iter().map(|(stage, delay)| cell(stage, delay)).collect::<Vec<_>>()
+    // Delays of idle and full paths differ by orders of magnitude.
+    let of_stage = |(_, delay): &(&StageFigures, &Description)| delay.quantiles.first()?.value;
+    let unit = TimeUnit::suiting(middle(with.iter().filter_map(of_stage)).unwrap_or(1_000.0));
+    let column = |heading: &str, cell: &dyn Fn(&StageFigures, &Description) -> String| {
+        column_above(heading, with.iter().map(|(stage, delay)| cell(stage, delay)))
     };
-    let rate = |pps: Option<f64>| or_absent(pps.map(|pps| bit_rate(pps * bits)));
     let mut columns = vec![
-        column_above("offered", all(&|stage, _| rate(stage.offered_pps))),
-        column_above("delivered", all(&|stage, _| rate(stage.delivered_pps))),
-        column_above("lost", all(&|stage, _| or_absent(stage.loss_ratio.map(percent)))),
-        column_above("probes", all(&|_, delay| probes(delay))),
+        column("offered", &|stage, _| rate(stage.offered_pps)),
+        column("delivered", &|stage, _| rate(stage.delivered_pps)),
+        column("lost", &|stage, _| or_absent(stage.loss_ratio.map(percent))),
+        column("probes", &|_, delay| probes(delay)),
     ];
     for estimate in &first.quantiles {
-        let cells = |delay: &Description| ShownQuantile::at(estimate.q, Some(delay)).cells(|ns| unit.figure(ns));
-        columns.push(column_of_two(&quantile(estimate.q), with.iter().map(|(_, delay)| cells(delay))));
+        let of = |delay: &Description| ColumnFigure::of(Column::Quantile(estimate.q), delay);
+        let cells = with.iter().map(|(_, delay)| cells(of(delay), |ns| unit.figure(ns)));
+        columns.push(column_of_two(&quantile(estimate.q), cells));
     }
-    columns.push(column_above("max", all(&|_, delay| or_absent(delay.max.map(|max| unit.figure(max as f64))))));
-    let label = |stage: &StageFigures| match stage.share {
+    columns.push(column("max", &|_, delay| or_absent(delay.max.map(|max| unit.figure(max as f64)))));
+    let label = |(stage, _): &(&StageFigures, &Description)| match stage.share {
         Some(0.0) => "no stream".into(),
         Some(share) => percent(share),
         None => "as asked".into(),
     };
-    Some(TableView {
-        title: format!("{title}, {}", unit.symbol()),
-        note: String::new(),
-        corner: if with.iter().any(|(stage, _)| stage.share.is_some()) { "rate".into() } else { String::new() },
-        rows: rows_of_two(with.iter().map(|(stage, _)| label(stage))),
-        groups: plain(columns),
-        legend: String::new(),
-    })
+    let has_shares = with.iter().any(|(stage, _)| stage.share.is_some());
+    let corner = if has_shares { "rate".into() } else { String::new() };
+    let rows = rows_of_two(with.iter().map(label));
+    Some(TableView { corner, ..TableView::of(format!("{title}, {}", unit.symbol()), rows, columns) })
 }
 
 /// Formats as `834` or `834 (3 lost)`.
@@ -389,14 +306,6 @@ fn probes(delay: &Description) -> String {
         0 => grouped(delay.n),
         lost => format!("{} ({} lost)", grouped(delay.n), grouped(lost)),
     }
-}
-
-/// Returns the unit that suits the median over the stages: delays of idle and full paths differ by orders of magnitude.
-fn unit_of(stages: &[(&StageFigures, &Description)]) -> TimeUnit {
-    let middle = |described: &Description| described.quantiles.first().and_then(|estimate| estimate.value);
-    let mut sizes: Vec<f64> = stages.iter().filter_map(|(_, described)| middle(described)).collect();
-    sizes.sort_by(f64::total_cmp);
-    TimeUnit::suiting(sizes.get(sizes.len() / 2).copied().unwrap_or(1_000.0))
 }
 
 /// Column headings in three lines: quantity, qualifier and unit.
@@ -412,7 +321,7 @@ pub(super) fn netperf_lines(summaries: &[Summary]) -> Vec<String> {
     let rows: Vec<[String; 6]> = summaries
         .iter()
         .filter_map(|one| Some((one.stream.as_ref()?, one.is_imported)))
-        .flat_map(|(stream, is_imported)| rows(stream, is_imported))
+        .flat_map(|(stream, is_imported)| netperf_rows(stream, is_imported))
         .collect();
     if rows.is_empty() {
         return Vec::new();
@@ -421,13 +330,13 @@ pub(super) fn netperf_lines(summaries: &[Summary]) -> Vec<String> {
     headings.iter().chain(&rows).map(line).collect()
 }
 
-fn rows(stream: &StreamFigures, is_imported: bool) -> [[String; 6]; 2] {
+fn netperf_rows(stream: &StreamFigures, is_imported: bool) -> [[String; 6]; 2] {
     let total = &stream.total;
     let socket = |granted: Option<u32>| granted.map_or_else(|| ABSENT.into(), |bytes| bytes.to_string());
-    let seconds = |span: crate::units::Nanos| format!("{:.2}", span.as_secs_f64());
+    let seconds = |span: Nanos| format!("{:.2}", span.as_secs_f64());
     let rate = |bps: Option<f64>| bps.map_or_else(|| ABSENT.into(), |bps| format!("{:.2}", bps / 1e6));
     let (sent, received) =
-        (sent(total).map_or_else(|| ABSENT.into(), |sent| sent.to_string()), total.delivered.to_string());
+        (total.known_sent().map_or_else(|| ABSENT.into(), |sent| sent.to_string()), total.delivered.to_string());
     let refused = if is_imported { ABSENT.into() } else { total.refused.to_string() };
     let size = stream.size_bytes.to_string();
     let sending = if total.is_of_receiver_alone() { ABSENT.into() } else { seconds(total.sending) };

@@ -2,34 +2,43 @@
 
 use std::collections::BTreeSet;
 
-use super::figures::{across, by_cpu, down, histogram, rows_of_conditions, rows_of_runs, windows};
+use super::figures::{across, by_cpu, down, histogram, rows_of_runs, windows};
 use super::heading::{Headline, are_of_one_kind, heading, names, names_by_condition};
-use super::over_runs::{TableRow, explain_medians, factor_of_labels};
-use super::quantiles::{explain_marks, explain_marks_of_each};
-use super::view::{CaveatView, ReportView, Showing, TableView};
+use super::over_runs::{LEGEND, TableRow};
+use super::quantiles::explain_marks;
+use super::view::{CaveatView, Part, ReportView, Showing, TableView, TextBlock};
 use super::{gates, remarks, stream_tables};
 use crate::analysis::{CompatOutput, Kind, Summary, is_routine};
 use crate::diagnostics::Caveat;
 use crate::units::human::{few, shell_word};
 
-/// Builds the view of the runs of one command.
+/// The report of the runs of one command.
 pub fn report_view(summaries: &[Summary], showing: Showing) -> ReportView {
-    let mut report = named_view(summaries, &names(summaries), showing);
-    explain_marks(&mut report.tables);
-    report
+    let names = names(summaries);
+    let (heading, tables) = heading_and_tables(summaries, &names, showing);
+    let alike = match showing.like {
+        Some(CompatOutput::NetperfUdpStream) => stream_tables::netperf_lines(summaries),
+        None => Vec::new(),
+    };
+    let histogram = if let [one] = summaries { histogram(&one.histogram) } else { None };
+    let mut parts = vec![Part::Heading(heading)];
+    parts.extend(tables.into_iter().map(Part::Table));
+    parts.push(Part::Text(TextBlock { title: String::new(), text: alike.join("\n") }));
+    parts.extend(histogram.map(Part::Histogram));
+    parts.push(Part::Notes(gates::lines(summaries, &names)));
+    parts.push(Part::Remarks(remarks::remarks(summaries, &names)));
+    parts.push(Part::Caveats(caveats(summaries, &names)));
+    parts.push(recordings(summaries, showing));
+    parts
 }
 
-/// The same for a page, whose runs have `names` of their `conditions`.
-pub(super) fn page_report(
-    summaries: &[Summary],
-    names: &[String],
-    conditions: &[TableRow<'_>],
-    showing: Showing,
-) -> ReportView {
-    let mut report = named_view(summaries, names, showing);
-    explain_marks_of_each(&mut report.tables);
-    head_labels(&mut report.tables, names, conditions);
-    report
+pub(super) fn recordings(summaries: &[Summary], showing: Showing) -> Part {
+    let paths = if showing.kept {
+        summaries.iter().map(|summary| shell_word(&summary.recording)).collect()
+    } else {
+        vec!["not kept (`--no-record`)".into()]
+    };
+    Part::Recordings { paths, of_store: showing.of_store }
 }
 
 /// The names of runs on a page: those of their `conditions`, with the short id of the run where it needs one.
@@ -38,29 +47,19 @@ pub(super) fn names_on_page(summaries: &[Summary], conditions: &[TableRow<'_>]) 
     names_by_condition(summaries, labels.collect())
 }
 
-/// The view of runs with these `names`, without explanations of marks.
-fn named_view(summaries: &[Summary], names: &[String], showing: Showing) -> ReportView {
-    let (heading, tables) = match are_of_one_kind(summaries) {
-        true => (heading_of(summaries), tables(summaries, names, showing)),
-        false => (String::new(), tables_by_kind(summaries, showing)),
+/// The heading of runs with these `names`, and their tables.
+pub(super) fn heading_and_tables(
+    summaries: &[Summary],
+    names: &[String],
+    showing: Showing,
+) -> (String, Vec<TableView>) {
+    let (heading, mut tables) = if are_of_one_kind(summaries) {
+        (heading_of(summaries), tables(summaries, names, showing))
+    } else {
+        (String::new(), tables_by_kind(summaries, showing))
     };
-    ReportView {
-        heading,
-        tables,
-        alike: match showing.like {
-            Some(CompatOutput::NetperfUdpStream) => stream_tables::netperf_lines(summaries),
-            None => Vec::new(),
-        },
-        histogram: if let [one] = summaries { histogram(&one.histogram) } else { None },
-        gates: gates::lines(summaries, names),
-        remarks: remarks::remarks(summaries, names),
-        caveats: caveats(summaries, names),
-        recordings: match showing.kept {
-            true => summaries.iter().map(|summary| shell_word(&summary.recording)).collect(),
-            false => vec!["not kept (`--no-record`)".into()],
-        },
-        of_store: showing.of_store,
-    }
+    explain_marks(&mut tables);
+    (heading, tables)
 }
 
 fn heading_of(summaries: &[Summary]) -> String {
@@ -91,7 +90,11 @@ fn tables(summaries: &[Summary], names: &[String], showing: Showing) -> Vec<Tabl
             vec![down(one, showing)]
         }
         [one] => across(one, showing),
-        several => rows_of_runs(several, names, showing),
+        several => {
+            let named = names.iter().cloned().zip(several);
+            let rows: Vec<TableRow<'_>> = named.map(|(name, run)| TableRow::of_run(name, run)).collect();
+            vec![rows_of_runs(&rows, showing, false)]
+        }
     };
     tables.extend(summaries.iter().zip(names).filter_map(|(summary, name)| by_cpu(summary, name)));
     tables.extend(summaries.iter().zip(names).filter_map(|(summary, name)| windows(summary, name)));
@@ -106,28 +109,20 @@ pub(super) fn condition_tables(conditions: &[TableRow<'_>], showing: Showing) ->
     if !have_several_runs || runs().any(|run| Some(run.kind) != kind) {
         return Vec::new();
     }
-    let mut tables = match runs().all(|run| run.stream.is_some()) {
-        true => stream_tables::rows_of_conditions(conditions),
-        false => rows_of_conditions(conditions, showing),
+    let mut tables = if runs().all(|run| run.stream.is_some()) {
+        stream_tables::rows_of_conditions(conditions)
+    } else {
+        vec![rows_of_runs(conditions, showing, true)]
     };
-    explain_medians(&mut tables, conditions);
-    head_labels(&mut tables, &conditions.iter().map(|row| row.label.clone()).collect::<Vec<_>>(), conditions);
+    if let Some(first) = tables.first_mut() {
+        first.legend = LEGEND.into();
+    }
+    explain_marks(&mut tables);
     let main = runs().next().map(|run| run.metric);
     if let (Some(main), Some(first)) = (main, tables.first_mut().filter(|table| table.title.is_empty())) {
         first.title = format!("{} by condition", main.title());
     }
     tables
-}
-
-/// Heads the rows of `conditions`, or of their runs, with the factor whose levels name them. `names` are those of the rows.
-fn head_labels(tables: &mut [TableView], names: &[String], conditions: &[TableRow<'_>]) {
-    let Some(factor) = factor_of_labels(conditions).filter(|_| names.len() > 1) else { return };
-    let names: BTreeSet<&String> = names.iter().collect();
-    for table in tables.iter_mut().filter(|table| table.corner.is_empty()) {
-        if table.rows.iter().all(|row| row.quiet || names.contains(&row.label)) {
-            table.corner.clone_from(&factor);
-        }
-    }
 }
 
 /// A caveat common to several runs, possibly with different numbers.
@@ -154,7 +149,7 @@ impl<'a> Concern<'a> {
 
 /// Merges the caveats of all runs, those that spoil the figures most first, and names the runs concerned unless all are. If
 /// runs differ in numbers, those of one run are shown; the JSON documents have all of them.
-fn caveats(summaries: &[Summary], names: &[String]) -> Vec<CaveatView> {
+pub(super) fn caveats(summaries: &[Summary], names: &[String]) -> Vec<CaveatView> {
     let mut concerns: Vec<Concern> = Vec::new();
     for (summary, name) in summaries.iter().zip(names) {
         for (number, caveat) in summary.caveats.iter().enumerate() {
@@ -195,10 +190,9 @@ fn view(concern: &Concern, runs: usize) -> CaveatView {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::in_memory::{CLOSED, EVERY_MS, InMemory, closed, scheduled};
+    use crate::analysis::in_memory::{CLOSED, InMemory, closed};
     use crate::analysis::{SummaryOptions, summarise};
     use crate::diagnostics::Severity;
-    use crate::units::human::ABSENT;
 
     fn run(size_bytes: u32, caveats: &[(Severity, &str, &str)]) -> Summary {
         let source = InMemory::of(CLOSED, vec![closed(0, 0, 50)]);
@@ -214,27 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn each_kind_has_tables_of_its_own_and_so_have_response_times_of_some_runs() {
-        let source = InMemory::of(EVERY_MS, vec![scheduled(0, 0, 1, 50)]);
-        let on_schedule = summarise(&source, &SummaryOptions::of(&source.manifest.spec)).expect("no windows asked for");
-        let wakeup = Summary { kind: Kind::Wakeup, metric: Kind::Wakeup.metric(), ..run(64, &[]) };
-        let mut elsewhere = run(64, &[]);
-        elsewhere.condition.target = "10.0.0.7:9862".into();
-        let view = report_view(&[wakeup, elsewhere, on_schedule], Showing::default());
-        let begins = view.tables.iter().map(|table| table.title.split(' ').next().unwrap_or_default());
-        assert_eq!((view.heading.as_str(), begins.collect::<Vec<_>>()), ("", vec!["ping", "", "", "wakeup"]));
-        let labels = |table: usize| {
-            let rows = view.tables[table].rows.iter().filter(|row| !row.quiet);
-            rows.map(|row| row.label.as_str()).collect::<Vec<_>>()
-        };
-        let names = vec!["10.0.0.7:9862 · closed loop", "local · every 1 ms"];
-        assert_eq!((labels(1), labels(2)), (names.clone(), names[1..].to_vec()));
-        let mut cells = view.tables.iter().flat_map(|table| &table.groups).flat_map(|group| &group.columns);
-        assert!(cells.all(|column| column.cells.iter().all(|cell| cell != ABSENT)), "{view:#?}");
-    }
-
-    #[test]
-    fn runs_of_a_page_are_named_by_their_conditions_below_the_factor() {
+    fn runs_of_a_page_are_named_by_their_conditions() {
         let late = [(Severity::Note, "late", "1 late")];
         let of_level = |load: &str, id: &str, caveats: &[(Severity, &str, &str)]| {
             let mut run = run(64, caveats);
@@ -246,19 +220,9 @@ mod tests {
         let conditions = |names: [&'static str; 2]| {
             [TableRow::of_condition(names[0], &runs[..2]), TableRow::of_condition(names[1], &runs[2..])]
         };
-        let rows = |table: &TableView| {
-            let rows = table.rows.iter().filter(|row| !row.quiet).map(|row| row.label.clone());
-            std::iter::once(table.corner.clone()).chain(rows).collect::<Vec<_>>()
-        };
-        let levels = conditions(["net=5", "cpu=80%"]);
-        assert_eq!(rows(&condition_tables(&levels, Showing::default())[0]), ["load", "net=5", "cpu=80%"]);
-        let names = |conditions: &[TableRow<'_>]| names_on_page(&runs, conditions);
-        let report = page_report(&runs, &names(&levels), &levels, Showing::default());
-        assert_eq!(rows(&report.tables[0]), ["load", "net=5 · 7f3a", "net=5 · 81aa", "cpu=80%"]);
-        assert_eq!(report.caveats[0].message, "net=5 · 7f3a: 1 late");
-        let named = conditions(["old", "new"]);
-        let report = page_report(&runs, &names(&named), &named, Showing::default());
-        assert_eq!(rows(&report.tables[0]), ["", "old · 7f3a", "old · 81aa", "new"]);
+        let names = |labels| names_on_page(&runs, &conditions(labels));
+        assert_eq!(names(["net=5", "cpu=80%"]), ["net=5 · 7f3a", "net=5 · 81aa", "cpu=80%"]);
+        assert_eq!(caveats(&runs, &names(["old", "new"]))[0].message, "old · 7f3a: 1 late");
     }
 
     #[test]

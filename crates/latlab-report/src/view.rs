@@ -1,6 +1,7 @@
-//! The content of a report, rounded and formatted as text but without layout, so that all renderers show
-//! the same content.
+//! The content of a report, rounded and formatted as text but without layout: parts in their order, which each renderer
+//! (text, Markdown, HTML) shows in its own way.
 
+use super::figure::Figure;
 use crate::analysis::CompatOutput;
 use crate::diagnostics::Severity;
 
@@ -20,25 +21,37 @@ pub struct Showing {
     pub of_store: bool,
 }
 
+/// What every renderer shows of a report, in its order.
+pub type ReportView = Vec<Part>;
+
+/// A part of a report. Texts may hold `code` between grave accents.
 #[derive(Clone, Debug, PartialEq)]
-pub struct ReportView {
-    /// One-line description of the measurement.
-    pub heading: String,
-    /// Tables of figures, most important first.
-    pub tables: Vec<TableView>,
-    /// Lines in the output format of another tool.
-    pub alike: Vec<String>,
-    /// Histogram of round trips; only for a single run.
-    pub histogram: Option<HistogramView>,
-    pub gates: Vec<String>,
-    /// Labelled lines: instrument, deadline, time-outs.
-    pub remarks: Vec<RemarkView>,
-    /// Caveats, those that spoil the figures most first.
-    pub caveats: Vec<CaveatView>,
-    /// Path of the recordings, or a note that they were not kept.
-    pub recordings: Vec<String>,
-    /// See [`Showing::of_store`].
-    pub of_store: bool,
+pub enum Part {
+    Heading(String),
+    /// Sentences, each of them beginning a line.
+    Notes(Vec<String>),
+    Table(TableView),
+    Text(TextBlock),
+    Histogram(HistogramView),
+    Figure(Figure),
+    Remarks(Vec<RemarkView>),
+    /// Those that spoil the figures most first.
+    Caveats(Vec<CaveatView>),
+    Recordings {
+        /// Paths, or a note that they were not kept.
+        paths: Vec<String>,
+        /// See [`Showing::of_store`].
+        of_store: bool,
+    },
+    /// Parts that the reader of a page opens.
+    Details(String, Vec<Part>),
+}
+
+/// A titled text of fixed width, whose lines are kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TextBlock {
+    pub title: String,
+    pub text: String,
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -56,29 +69,74 @@ pub struct TableView {
     pub legend: String,
 }
 
-/// Label and rank of a row.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RowView {
     pub label: String,
     /// True if the row only annotates the row above, as intervals do.
     pub quiet: bool,
+    /// The title of the rows that this one stands among; may be empty.
+    pub section: String,
+    /// What stands before the label, the same of several rows.
+    pub levels: Vec<String>,
+    /// Sentences about the row.
+    pub notes: Vec<String>,
 }
 
-/// Columns under a common heading.
-#[derive(Clone, Debug, PartialEq)]
+impl RowView {
+    pub fn of(label: impl Into<String>) -> RowView {
+        RowView { label: label.into(), ..RowView::default() }
+    }
+
+    /// A row that annotates the one above.
+    pub fn below(label: impl Into<String>) -> RowView {
+        RowView { quiet: true, ..RowView::of(label) }
+    }
+}
+
+/// Columns under a common heading, which may be empty.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct GroupView {
     pub heading: String,
     /// Columns from left to right.
     pub columns: Vec<ColumnView>,
 }
 
+impl GroupView {
+    pub fn plain(columns: Vec<ColumnView>) -> GroupView {
+        GroupView { heading: String::new(), columns }
+    }
+}
+
 /// A column with one cell per row.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct ColumnView {
     /// Heading of the column; may be empty.
     pub heading: String,
     /// Cells in order of the rows.
     pub cells: Vec<String>,
+    /// Whether the cells are words, which are not aligned as figures are.
+    pub is_words: bool,
+}
+
+impl ColumnView {
+    pub fn figures(heading: &str, cells: impl IntoIterator<Item = String>) -> ColumnView {
+        ColumnView { heading: heading.into(), cells: cells.into_iter().collect(), is_words: false }
+    }
+
+    pub fn words(heading: &str, cells: impl IntoIterator<Item = String>) -> ColumnView {
+        ColumnView { is_words: true, ..ColumnView::figures(heading, cells) }
+    }
+}
+
+impl TableView {
+    /// A table without groups of columns.
+    pub fn of(title: impl Into<String>, rows: Vec<RowView>, columns: Vec<ColumnView>) -> TableView {
+        TableView { title: title.into(), rows, groups: vec![GroupView::plain(columns)], ..TableView::default() }
+    }
+
+    pub fn columns(&self) -> impl Iterator<Item = &ColumnView> {
+        self.groups.iter().flat_map(|group| &group.columns)
+    }
 }
 
 /// A histogram with logarithmic counts.
@@ -114,4 +172,12 @@ pub struct CaveatView {
     pub message: String,
     pub effect: String,
     pub hint: String,
+}
+
+impl CaveatView {
+    /// A warning of a message alone.
+    pub fn warning(message: String) -> CaveatView {
+        let (effect, hint) = (String::new(), String::new());
+        CaveatView { severity: Severity::Warning, is_routine: false, message, effect, hint }
+    }
 }

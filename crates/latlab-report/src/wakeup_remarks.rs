@@ -1,10 +1,11 @@
 //! Remarks on CPU activity during sleeps and on slow probes that coincided with late wake-ups.
 
 use super::figures::sure;
-use super::quantiles::ShownQuantile;
+use super::quantiles::in_words;
 use super::view::RemarkView;
+use crate::analysis::experiment::ColumnFigure;
 use crate::analysis::{Coincidence, CpuActivity, LateBeyond, StateShare, Summary, Threshold};
-use crate::stats::Description;
+use crate::recipe::Column;
 use crate::units::Nanos;
 use crate::units::human::{grouped, percent, quantile, significant, span, typed_cpus};
 
@@ -23,14 +24,15 @@ fn wakeups(found: &Coincidence) -> String {
         [one] => format!(" on CPU {one}, the sender's"),
         several => format!(" on CPUs {}, where the sender may run", several.join(", ")),
     };
-    let Description { n, max, quantiles, .. } = &found.wakeup_latency;
-    let figures = quantiles.iter().filter(|estimate| [0.5, 0.99].contains(&estimate.q)).map(|estimate| {
-        let shown = ShownQuantile::of(estimate, &found.wakeup_latency);
-        format!("{} {}", quantile(estimate.q), shown.words(rounded))
+    let latency = &found.wakeup_latency;
+    let quantiles = latency.quantiles.iter().map(|estimate| estimate.q).filter(|q| [0.5, 0.99].contains(q));
+    let figures = quantiles.map(|q| {
+        let figure = ColumnFigure::of(Column::Quantile(q), latency);
+        format!("{} {}", quantile(q), in_words(figure, rounded))
     });
-    let figures = figures.chain(max.map(|max| format!("max {}", span(Nanos(max)))));
+    let figures = figures.chain(latency.max.map(|max| format!("max {}", span(Nanos(max)))));
     let figures: String = figures.map(|figure| format!(" · {figure}")).collect();
-    format!("every {}{on} · n {}{figures}", span(found.interval_ns), grouped(*n))
+    format!("every {}{on} · n {}{figures}", span(found.interval_ns), grouped(latency.n))
 }
 
 fn coincidence(found: &Coincidence) -> String {
@@ -117,9 +119,10 @@ fn states(activity: &[CpuActivity]) -> String {
     let words = shares.iter().map(|(state, sum)| (state, sum / count)).filter(|(_, share)| *share >= MIN_STATE_SHARE);
     let words: Vec<String> =
         words.map(|(state, share)| format!("{} {}{}", state.name, percent(share), exit(state))).collect();
-    match words.is_empty() {
-        true => format!("in each of {} idle states for less than 1 % of the time", first.states.len()),
-        false => words.join(", "),
+    if words.is_empty() {
+        format!("in each of {} idle states for less than 1 % of the time", first.states.len())
+    } else {
+        words.join(", ")
     }
 }
 

@@ -1,13 +1,15 @@
 //! Confidence intervals, and the quantiles of the normal and of Student's t distribution that they are built from. Shares of
 //! singletons, such as the lost or late ones, with their intervals.
 
+use serde::Serialize;
+
 use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 
 use super::long_run::{Dependence, TimeSeries};
 use crate::sample::Sample;
 
 /// A confidence interval of a parameter; an end that the data do not bound is `None`.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Interval {
     pub low: Option<f64>,
     /// Upper end.

@@ -39,8 +39,9 @@ impl ColumnFigure {
             Column::Max => whole(description.max),
             Column::Mean => known(description.mean),
             Column::Stddev => known(description.stddev),
+            Column::Quantile(_) if description.n == 0 => ColumnFigure::Nothing,
             Column::Quantile(q) => match description.quantiles.iter().find(|own| own.q == q) {
-                Some(own) if (own.supported && own.lost) || own.bound_is_lost => ColumnFigure::Lost,
+                Some(own) if own.is_surely_lost() => ColumnFigure::Lost,
                 Some(own) if own.supported => known(own.value),
                 Some(own) => ColumnFigure::Unsupported { value: own.value, bound: own.lower_bound },
                 None => ColumnFigure::Nothing,

@@ -3,6 +3,8 @@
 
 use std::collections::BTreeSet;
 
+use serde::Serialize;
+
 use super::series::{FlowIntervals, LevelSpans, RateSeries, covered_time};
 use super::stages::{SearchFigures, StageFigures, search, stages};
 use crate::analysis::counts::Counts;
@@ -44,6 +46,11 @@ impl StreamTotals {
     /// Whether nothing is known of the sender, as of the log of a receiver: what was sent, and for how long, is not known.
     pub fn is_of_receiver_alone(&self) -> bool {
         self.sending == Nanos::ZERO && self.sent == 0 && self.counting > Nanos::ZERO
+    }
+
+    /// What the sender counted; `None` of the log of a receiver alone.
+    pub fn known_sent(&self) -> Option<u64> {
+        (!self.is_of_receiver_alone()).then_some(self.sent)
     }
 
     /// The time of the run: of sending, or of counting if no more is known.
@@ -91,7 +98,7 @@ impl StreamTotals {
 }
 
 /// Rates of the whole run, totals over times; `None` if nothing was measured.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct StreamRates {
     /// Packets a second that the sender's kernel accepted.
     pub offered_pps: Option<f64>,
@@ -104,9 +111,10 @@ pub struct StreamRates {
 }
 
 /// CPU time of one end.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct CpuCost {
     /// CPU time of its threads while they measured.
+    #[serde(rename = "used_ns")]
     pub used: Nanos,
     /// As a share of one CPU.
     pub share: Option<f64>,

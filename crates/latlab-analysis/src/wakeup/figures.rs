@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde::Serialize;
+
 use crate::analysis::host_samples::{ClockRates, HostAccumulator};
 use crate::analysis::source::{RowVisitor, cpu_at, value_at};
 use crate::facts::{CpuReadings, IDLE_STATES, IdleState, LateWakeup, ProcessorFacts};
@@ -244,25 +246,29 @@ impl RowVisitor for WakeupAccumulator {
 }
 
 /// Activity of a CPU from the first to the last host sample of a run, its warm-up included.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CpuActivity {
     pub cpu: u16,
     /// The share of the time in which it was idle, in steps of the kernel's tick.
+    #[serde(rename = "idle_ratio")]
     pub idle: Option<f64>,
     /// Its idle states, the shallowest first; empty if the kernel does not manage them.
+    #[serde(rename = "idle_states")]
     pub states: Vec<StateShare>,
     /// Its clock rates at the samples.
+    #[serde(rename = "frequency_khz")]
     pub rate: Option<ClockRates>,
 }
 
 /// Time of a CPU in an idle state.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct StateShare {
     /// The driver's name of it; its number if facts have no name.
     pub name: String,
     /// The longest time to leave it, as the driver states.
     pub exit_latency_us: Option<u32>,
     /// The share of the time.
+    #[serde(rename = "ratio")]
     pub share: f64,
 }
 

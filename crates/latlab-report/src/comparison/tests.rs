@@ -1,6 +1,6 @@
 //! Tests of every output format of comparisons with synthetic runs.
 
-use super::{Companions, ComparisonShowing, ComparisonView, csv, json, markdown, pair_name, text};
+use super::{Companions, csv, json, pair_name, parts};
 use crate::analysis::comparison::{
     ComparisonOptions, ComparisonRequest, Comparisons, ObservedRun, Quantity, RunFigure, RunGroups, RunOrigin, compare,
     parse_estimand,
@@ -9,7 +9,8 @@ use crate::analysis::{ChangeGate, ChangeGateResult};
 use crate::facts::ExcludedCondition;
 use crate::metric::Metric;
 use crate::plan::Factors;
-use crate::report::{Style, schemas};
+use crate::report::view::{Part, TableView};
+use crate::report::{Style, markdown, schemas, text};
 
 fn agenda(shift: bool) -> ComparisonRequest {
     let mut agenda = ComparisonRequest::default();
@@ -60,41 +61,26 @@ fn gated(comparisons: &Comparisons) -> Vec<ChangeGateResult> {
     ChangeGate::parse("p99 <= +5%", None).expect("a gate").judge(comparisons)
 }
 
-#[test]
-fn text_has_the_effect_first_and_p_last_in_80_columns() {
-    let comparisons = comparisons(&agenda(true));
-    let view = ComparisonView::of(&comparisons, &gated(&comparisons), ComparisonShowing { explain: false });
-    let text = text(&view, Style::PLAIN);
-    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
-    let expected = "\
-several metrics by load: 10 runs × 3 blocks each, interleaved, 95 % intervals
-";
-    assert!(text.starts_with(expected), "{text}");
-    for line in [
-        "none → cpu=80%",
-        "none → net=90%",
-        "along the distribution (intervals, no verdicts)",
-        "p values: permutation test and Welch's t within blocks (the larger), for these",
-    ] {
-        assert!(text.lines().any(|other| other.starts_with(line)), "{line}\n{text}");
-    }
-    let means = view.means.as_ref().expect("means of ten runs");
-    assert!(means.starts_with("figures: ") && view.footnotes.contains(means), "{means}");
-    let row = text.lines().find(|line| line.starts_with(" p50")).expect("a row");
-    assert!(row.contains("−15.0 % [") && row.ends_with("lower        0.001"), "{row}");
-    assert!(text.contains("gate `p99 <= +5%` met for `cpu=80%`: −27.7 % ["), "{text}");
-    assert!(text.contains("equivalent: the difference is proven to lie within 3 %"), "{text}");
-    assert!(text.lines().any(|line| line.starts_with(" loss_ratio") && line.ends_with("equivalent  <0.001")), "{text}");
+fn shown(comparisons: &Comparisons, explain: bool, width: usize) -> String {
+    text::render(&parts(comparisons, &gated(comparisons), explain), Style { width, ..Style::PLAIN })
+}
+
+/// The first table: that of the verdicts.
+fn verdicts(comparisons: &Comparisons) -> TableView {
+    let table = |part| if let Part::Table(table) = part { Some(table) } else { None };
+    parts(comparisons, &[], false).into_iter().find_map(table).expect("rows")
 }
 
 #[test]
-fn cells_that_do_not_fit_are_placed_below() {
-    let mut agenda = agenda(false);
-    agenda.include(parse_estimand(Some("round_trip_delay_less_dwell"), "p99").expect("known"));
-    let comparisons = comparisons(&agenda);
-    let text = text(&ComparisonView::of(&comparisons, &[], ComparisonShowing::default()), Style::PLAIN);
-    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
-    assert!(text.lines().any(|line| line.trim_start().starts_with("lower, p 0.00")), "{text}");
+fn text_has_the_effect_first_and_p_last() {
+    let text = shown(&comparisons(&agenda(true)), false, 80);
+    assert!(
+        text.starts_with("several metrics by load: 10 runs × 3 blocks each, interleaved, 95 % intervals\n"),
+        "{text}"
+    );
+    let row = text.lines().find(|line| line.starts_with(" p50")).expect("a row");
+    assert!(row.contains("−15.0 % [") && row.ends_with("lower        0.001"), "{row}");
+    assert!(text.contains("gate `p99 <= +5%` met for `cpu=80%`: −27.7 % ["), "{text}");
 }
 
 /// Eight runs of each combination of interval, load and call, and a governor that cannot be set.
@@ -140,27 +126,23 @@ fn levels<const N: usize>(levels: [(&str, &str); N]) -> Factors {
 #[test]
 fn rows_name_what_differs_below_what_is_common() {
     let comparisons = of_several_factors();
-    let view = ComparisonView::of(&comparisons, &[], ComparisonShowing::default());
-    let shown = text(&view, Style::PLAIN);
+    let text = shown(&comparisons, false, 80);
     let expected = "\
 wake-up latency, mean, by load and via: 8 runs each, interleaved, 95 % intervals
 all with governor=as-found
 
         baseline  candidate  change ";
-    assert!(shown.starts_with(expected), "{shown}");
-    let titles: Vec<&str> = view.contrasts.iter().map(|contrast| contrast.title.as_str()).collect();
-    assert_eq!(titles, ["clock_nanosleep → select, load=none", "load=none → heaters=30, 10ms, clock_nanosleep"]);
-    let labels: Vec<&Vec<String>> = view.contrasts[0].rows.iter().map(|row| &row.label).collect();
-    assert_eq!(labels, [&["10ms"], &["100ms"]]);
+    assert!(text.starts_with(expected), "{text}");
+    let rows = verdicts(&comparisons).rows;
+    let labels: Vec<_> = rows.iter().map(|row| (row.section.as_str(), row.label.as_str())).collect();
+    let via = "clock_nanosleep → select, load=none";
+    let load = "load=none → heaters=30, 10ms, clock_nanosleep";
+    assert_eq!(labels, [(via, "10ms"), (via, "100ms"), (load, "mean")]);
     let impossible = "not possible here: `governor=ondemand`, `governor=performance` (the kernel does\n\
                       not set frequencies here)\n";
-    assert!(shown.contains(impossible) && shown.matches("ondemand").count() == 1, "{shown}");
-    assert!(markdown(&view).contains("| clock_nanosleep → select, load=none | 100ms | 162 µs | 212 µs |"));
-    let document: serde_json::Value =
-        serde_json::from_str(&json(&comparisons, &[], Companions::default())).expect("JSON");
-    let caveats = document["caveats"].as_array().expect("some");
-    assert!(caveats.iter().any(|caveat| caveat["code"] == "not-possible"), "{document:#}");
-    assert_eq!(document["comparisons"].as_array().map(Vec::len), Some(3), "{document:#}");
+    assert!(text.contains(impossible) && text.matches("ondemand").count() == 1, "{text}");
+    let table = markdown::render(&parts(&comparisons, &[], false));
+    assert!(table.contains("| clock_nanosleep → select, load=none | 100ms | 162 µs | 212 µs |"), "{table}");
 }
 
 /// Two runs of each combination of load and size, each compared with the first.
@@ -184,69 +166,43 @@ fn without_a_baseline() -> Comparisons {
 #[test]
 fn a_common_baseline_and_several_factors_that_differ_are_named() {
     let comparisons = without_a_baseline();
-    let view = ComparisonView::of(&comparisons, &[], ComparisonShowing::default());
-    assert_eq!(view.common.as_deref(), Some("each compared with `load=none, size=64`"));
-    let titles: Vec<&str> = view.contrasts.iter().map(|contrast| contrast.title.as_str()).collect();
+    let text = shown(&comparisons, false, 80);
+    assert!(text.contains("\neach compared with `load=none, size=64`\n"), "{text}");
+    assert_eq!(text.matches("2 against 2 runs can never decide: undecided whatever the values").count(), 1, "{text}");
+    let mut sections: Vec<String> = verdicts(&comparisons).rows.into_iter().map(|row| row.section).collect();
+    sections.dedup();
     let expected = [
         "size=64 → size=1024, load=none",
         "load=none → cpu=50%, size=64",
         "load=none, size=64 → cpu=50%, size=1024 (2 factors differ)",
     ];
-    assert_eq!(titles, expected);
+    assert_eq!(sections, expected);
     // Figures have no space for the number of factors.
     let last = comparisons.rows.last().map(pair_name(&comparisons));
     assert_eq!(last.as_deref(), Some("load=none, size=64 → cpu=50%, size=1024"));
-    let too_few: Vec<&String> = view.footnotes.iter().filter(|line| line.contains("can never decide")).collect();
-    assert_eq!(too_few, ["2 against 2 runs can never decide: undecided whatever the values"]);
-    assert!(view.contrasts.iter().flat_map(|contrast| &contrast.rows).all(|row| row.reason.is_none()), "{view:?}");
-}
-
-#[test]
-fn a_level_beside_one_that_needs_its_factor_has_it_too() {
-    let mut agenda = ComparisonRequest::default();
-    agenda.ask(parse_estimand(None, "p50").expect("known"), Some(levels([("size", "64")])), None);
-    let comparisons = without_a_baseline();
-    let runs = comparisons.groups.groups.into_iter().flat_map(|group| group.runs).collect();
-    let groups = RunGroups::by_condition(runs).expect("runs");
-    let compared = compare(groups, &agenda, &ComparisonOptions::at(0.95)).expect("a baseline");
-    let view = ComparisonView::of(&compared, &[], ComparisonShowing::default());
-    let labels: Vec<&Vec<String>> = view.contrasts[0].rows.iter().map(|row| &row.label).collect();
-    assert_eq!(labels, [&["load=none"], &["load=cpu=50%"]]);
-    assert_eq!(view.common, None, "each row has a baseline of its own");
 }
 
 #[test]
 fn a_table_fits_the_terminal() {
     let comparisons = [of_several_factors(), comparisons(&agenda(true))];
     for comparisons in &comparisons {
-        let view = ComparisonView::of(comparisons, &gated(comparisons), ComparisonShowing { explain: true });
         for columns in 40..140 {
-            let shown = text(&view, Style { width: columns, ..Style::PLAIN });
-            let long: Vec<&str> = shown.lines().filter(|line| line.chars().count() > columns).collect();
+            let text = shown(comparisons, true, columns);
+            let long: Vec<&str> = text.lines().filter(|line| line.chars().count() > columns).collect();
             assert!(long.is_empty(), "{columns}: {long:#?}");
         }
     }
-    let mut view = ComparisonView::of(&comparisons[0], &[], ComparisonShowing::default());
-    for row in view.contrasts.iter_mut().flat_map(|contrast| &mut contrast.rows) {
-        row.label.push("wakeup_latency p99.9".into());
+    let mut table = verdicts(&comparisons[0]);
+    for row in &mut table.rows {
+        row.levels.push(std::mem::replace(&mut row.label, "wakeup_latency p99.9".into()));
     }
-    let is_nested = |columns: usize| {
-        let shown = text(&view, Style { width: columns, ..Style::PLAIN });
-        shown.contains("\n 100ms\n  wakeup_latency p99.9    162 µs     212 µs  +30.6 % [")
+    let is_nested = |width: usize| {
+        let text = text::render(&[Part::Table(table.clone())], Style { width, ..Style::PLAIN });
+        text.contains("\n 100ms\n  wakeup_latency p99.9    162 µs     212 µs  +30.6 % [")
     };
     assert!((60..100).any(is_nested), "levels stand above their statistics where both do not fit");
-    let view = ComparisonView::of(&comparisons[0], &[], ComparisonShowing::default());
-    let shown = text(&view, Style { width: 40, ..Style::PLAIN });
-    assert!(shown.contains("\n 100ms\n   162 µs → 212 µs\n   +30.6 % ["), "{shown}");
-}
-
-#[test]
-fn explanations_state_the_basis_of_the_verdict() {
-    let comparisons = comparisons(&agenda(false));
-    let view = ComparisonView::of(&comparisons, &[], ComparisonShowing { explain: true });
-    let text = text(&view, Style::PLAIN);
-    assert!(text.contains("30 and 30 runs in 3 common blocks; 10,000 random permutations"), "{text}");
-    assert!(text.contains("before Holm") && text.contains("by logarithms"), "{text}");
+    let text = shown(&comparisons[0], false, 40);
+    assert!(text.contains("\n 100ms\n   baseline 162 µs, candidate 212 µs,\n"), "{text}");
 }
 
 #[test]
@@ -286,11 +242,8 @@ fn numbers_of_unknown_unit_are_shown_without_one() {
     let groups = RunGroups::named(groups).expect("two groups");
     let comparisons =
         compare(groups, &ComparisonRequest::of_values(None), &ComparisonOptions::at(0.95)).expect("a baseline");
-    let view = ComparisonView::of(&comparisons, &[], ComparisonShowing::default());
-    let shown = text(&view, Style::PLAIN);
-    assert!(shown.starts_with("values: 5 values each, 95 % intervals\n"), "{shown}");
     schemas::check("compare", &json(&comparisons, &[], Companions::default()));
-    let table = markdown(&view);
+    let table = markdown::render(&parts(&comparisons, &[], false));
     assert!(table.contains("| a\\|b.txt → &lt;c>, \"d\" | value |"), "{table}");
     let lines = csv(&comparisons);
     assert!(

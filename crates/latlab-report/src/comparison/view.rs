@@ -11,84 +11,34 @@ use crate::analysis::{ChangeGateResult, GateReason};
 use crate::diagnostics::Caveat;
 use crate::plan::{Factors, common_levels, level_words, levels_words};
 use crate::report::summary_view::caveat_views;
-use crate::report::view::CaveatView;
+use crate::report::view::{ColumnView, GroupView, Part, ReportView, RowView, TableView};
 use crate::units::human::{self, ABSENT, counted, listed};
 
-/// Options of a comparison report.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ComparisonShowing {
-    /// True to explain the method of each verdict.
-    pub explain: bool,
+/// The report of comparisons and gates; with `explain` each verdict says how it was found.
+pub fn parts(comparisons: &Comparisons, gates: &[ChangeGateResult], explain: bool) -> ReportView {
+    let names = GroupNames::of(comparisons);
+    let with_metric = several_metrics(&comparisons.rows);
+    let changes = names.table(&comparisons.rows, Rows { with_metric, is_judged: true, explain });
+    let shifts = names.table(&comparisons.shifts, Rows { with_metric, is_judged: false, explain: false });
+    let gates = gates.iter().map(|gated| gate(gated, comparisons));
+    let is_other = |caveat: &&Caveat| caveat.code != NOT_POSSIBLE;
+    let caveats: Vec<Caveat> = comparisons.caveats.iter().filter(is_other).cloned().collect();
+    let mut parts = vec![Part::Heading(heading(comparisons, &names))];
+    parts.extend(names.common_line(&comparisons.rows).map(|common| Part::Notes(vec![common])));
+    parts.extend(changes.map(Part::Table));
+    let title = "along the distribution (intervals, no verdicts)";
+    parts.extend(shifts.map(|shifts| Part::Details(title.into(), vec![Part::Table(shifts)])));
+    parts.push(Part::Notes(gates.chain(footnotes(comparisons, &names, explain)).collect()));
+    parts.push(Part::Caveats(caveat_views(&caveats)));
+    parts
 }
 
-/// Content of a comparison report.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ComparisonView {
-    /// One-line description of the comparison.
-    pub heading: String,
-    /// Levels that all compared groups have in common, and the baseline if it is that of every row and no title says so.
-    pub common: Option<String>,
-    pub contrasts: Vec<ContrastView>,
-    /// Differences along the distribution for each contrast.
-    pub shifts: Vec<ContrastView>,
-    pub gates: Vec<String>,
-    /// That of the footnotes which says what kind of mean the figures are; `None` without a mean.
-    pub means: Option<String>,
-    /// Notes on what was compared and on the methods.
-    pub footnotes: Vec<String>,
-    /// Caveats numbered from 1, most severe first.
-    pub caveats: Vec<CaveatView>,
-}
-
-/// Pairs of groups that differ in the same levels.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ContrastView {
-    /// The levels, or names, of baseline and candidate, and the levels that all of its pairs have in common.
-    pub title: String,
-    /// Compared statistics of each pair.
-    pub rows: Vec<ChangeView>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ChangeView {
-    /// The levels by which its pair differs from the others of the contrast, and the name of the statistic, such as `p99`.
-    pub label: Vec<String>,
-    pub baseline: String,
-    pub candidate: String,
-    /// Difference with its confidence interval.
-    pub change: String,
-    /// Verdict; empty if none is given.
-    pub verdict: String,
-    /// Adjusted p value of the verdict; empty without a verdict.
-    pub p: String,
-    /// Reason for an undecided verdict, in the first of the rows that have it.
-    pub reason: Option<String>,
-    /// Number of runs that would decide.
-    pub runs_needed: Option<String>,
-    pub explanation: Option<String>,
-}
-
-impl ComparisonView {
-    /// Builds the view of comparisons and gates.
-    pub fn of(comparisons: &Comparisons, gates: &[ChangeGateResult], showing: ComparisonShowing) -> ComparisonView {
-        let names = GroupNames::of(comparisons);
-        let with_metric = several_metrics(&comparisons.rows);
-        let contrasts = |rows: &[Comparison], judged: bool| {
-            names.contrasts(rows, |row| ChangeView::of(row, with_metric, judged, showing.explain))
-        };
-        let is_other = |caveat: &&Caveat| caveat.code != NOT_POSSIBLE;
-        let caveats: Vec<Caveat> = comparisons.caveats.iter().filter(is_other).cloned().collect();
-        ComparisonView {
-            heading: heading(comparisons, &names),
-            common: names.common_line(&comparisons.rows),
-            contrasts: contrasts(&comparisons.rows, true),
-            shifts: contrasts(&comparisons.shifts, false),
-            gates: gates.iter().map(|gated| gate(gated, comparisons)).collect(),
-            means: figures(comparisons),
-            footnotes: footnotes(comparisons, &names, showing),
-            caveats: caveat_views(&caveats),
-        }
-    }
+/// What is shown of compared rows.
+#[derive(Clone, Copy)]
+struct Rows {
+    with_metric: bool,
+    is_judged: bool,
+    explain: bool,
 }
 
 /// How groups are named: by what distinguishes them.
@@ -123,18 +73,20 @@ impl<'a> GroupNames<'a> {
     /// A level, with its factor if another factor has the same level.
     fn word(&self, factor: &str, level: &str) -> String {
         let mut all = self.groups.groups.iter().flat_map(|group| &group.levels);
-        match all.any(|(other, same)| other != factor && same == level) {
-            true => format!("{factor}={level}"),
-            false => level_words(factor, level),
+        if all.any(|(other, same)| other != factor && same == level) {
+            format!("{factor}={level}")
+        } else {
+            level_words(factor, level)
         }
     }
 
     /// A level that stands beside other ones of its factor: with its factor if one of these is.
     fn word_in_row(&self, factor: &str, level: &str) -> String {
         let mut levels = self.groups.groups.iter().filter_map(|group| group.levels.get(factor));
-        match levels.any(|other| level_words(factor, other) != *other) {
-            true => format!("{factor}={level}"),
-            false => self.word(factor, level),
+        if levels.any(|other| level_words(factor, other) != *other) {
+            format!("{factor}={level}")
+        } else {
+            self.word(factor, level)
         }
     }
 
@@ -192,43 +144,49 @@ impl<'a> GroupNames<'a> {
         }
     }
 
-    /// The rows whose groups have runs, by contrast in order of first occurrence. A reason is given once.
-    fn contrasts(&self, rows: &[Comparison], change: impl Fn(&Comparison) -> ChangeView) -> Vec<ContrastView> {
-        let mut contrasts: Vec<(String, Vec<Factors>, Vec<ChangeView>)> = Vec::new();
+    /// The rows whose groups have runs, by contrast in order of first occurrence; `None` without any.
+    fn table(&self, rows: &[Comparison], showing: Rows) -> Option<TableView> {
+        let mut contrasts: Vec<(String, Vec<(&Comparison, Factors, Vec<String>)>)> = Vec::new();
         let (mut known, mut given) = (BTreeMap::new(), BTreeSet::new());
         for row in rows.iter().filter(|row| !lacks_runs(row)) {
             let PairNames { contrast, several, shared } = self.pair(row);
             let contrast = contrast + &several;
-            let mut change = change(row);
-            change.reason = change.reason.filter(|reason| row.undecided.is_none() || given.insert(reason.clone()));
-            change.runs_needed =
-                change.runs_needed.filter(|needed| needed != words::IMPRACTICAL || given.insert(needed.clone()));
             let index = *known.entry(contrast.clone()).or_insert(contrasts.len());
             if index == contrasts.len() {
-                contrasts.push((contrast, Vec::new(), Vec::new()));
+                contrasts.push((contrast, Vec::new()));
             }
-            contrasts[index].1.push(shared);
-            contrasts[index].2.push(change);
+            contrasts[index].1.push((row, shared, notes(row, showing, &mut given)));
         }
         let is_single = are_of_one_quantity(rows);
-        let view = |(contrast, levels, mut rows): (String, Vec<Factors>, Vec<ChangeView>)| {
-            let common = common_levels(&levels.iter().collect::<Vec<_>>());
-            rows.iter_mut().zip(levels).for_each(|(row, levels)| self.label(row, levels, &common, is_single));
-            let title = if common.is_empty() { contrast } else { format!("{contrast}, {}", self.words(&common)) };
-            ContrastView { title, rows }
-        };
-        contrasts.into_iter().map(view).collect()
-    }
-
-    /// Labels `row` with those `levels` of its groups that are not `common` in its contrast. The heading names a single
-    /// statistic.
-    fn label(&self, row: &mut ChangeView, levels: Factors, common: &Factors, is_single: bool) {
-        let own = levels.iter().filter(|(factor, _)| !common.contains_key(*factor));
-        let mut label: Vec<String> = own.map(|(factor, level)| self.word_in_row(factor, level)).collect();
-        if label.is_empty() || !is_single {
-            label.append(&mut row.label);
+        let (mut views, mut shown) = (Vec::new(), Vec::new());
+        for (contrast, own) in contrasts {
+            let common = common_levels(&own.iter().map(|(_, levels, _)| levels).collect::<Vec<_>>());
+            let section = if common.is_empty() { contrast } else { format!("{contrast}, {}", self.words(&common)) };
+            for (row, levels, notes) in own {
+                let levels = levels.iter().filter(|(factor, _)| !common.contains_key(*factor));
+                let mut levels: Vec<String> = levels.map(|(factor, level)| self.word_in_row(factor, level)).collect();
+                // The heading names a single statistic.
+                if levels.is_empty() || !is_single {
+                    levels.push(row_label(row, showing.with_metric));
+                }
+                let label = levels.pop().unwrap_or_default();
+                views.push(RowView { label, levels, notes, section: section.clone(), quiet: false });
+                shown.push(row);
+            }
         }
-        row.label = label;
+        let changes = shown.iter().map(|row| words::change(row));
+        let figures = vec![
+            ColumnView::figures("baseline", shown.iter().map(|row| centre(row, |centres| centres.0))),
+            ColumnView::figures("candidate", shown.iter().map(|row| centre(row, |centres| centres.1))),
+            ColumnView::words("change", changes),
+        ];
+        let judgement = vec![
+            ColumnView::words("verdict", shown.iter().map(|row| row.verdict.word().to_owned())),
+            ColumnView::figures("p", shown.iter().map(|row| words::p_value(row.deciding_p_value()))),
+        ];
+        let judgement = Some(GroupView::plain(judgement)).filter(|_| showing.is_judged);
+        let groups = std::iter::once(GroupView::plain(figures)).chain(judgement).collect();
+        (!views.is_empty()).then(|| TableView { rows: views, groups, ..TableView::default() })
     }
 
     /// The factors in which pairs of `rows` differ: `interval, load and via`.
@@ -273,39 +231,31 @@ fn are_of_one_quantity(rows: &[Comparison]) -> bool {
     rows.windows(2).all(|pair| pair[0].quantity == pair[1].quantity)
 }
 
-impl ChangeView {
-    fn of(row: &Comparison, with_metric: bool, judged: bool, explain: bool) -> ChangeView {
-        let typical =
-            row.centres.map_or(0.0, |(baseline, candidate)| if baseline.is_finite() { baseline } else { candidate });
-        let figure = |value: Option<f64>| match value {
-            Some(value) => words::figure(row.quantity, value, typical),
-            None => ABSENT.into(),
-        };
-        ChangeView {
-            label: vec![row_label(row, with_metric)],
-            baseline: figure(row.centres.map(|centres| centres.0)),
-            candidate: figure(row.centres.map(|centres| centres.1)),
-            change: words::change(row),
-            verdict: if judged { row.verdict.word().into() } else { String::new() },
-            p: if judged { words::p_value(row.deciding_p_value()) } else { String::new() },
-            reason: words::reason(row).filter(|_| judged),
-            runs_needed: words::runs_needed(row).filter(|_| judged),
-            explanation: (explain && judged).then(|| explanation(row)),
-        }
-    }
+/// The mean of the baseline or of the candidate.
+fn centre(row: &Comparison, of: fn((f64, f64)) -> f64) -> String {
+    let Some(centres) = row.centres else { return ABSENT.into() };
+    let typical = if centres.0.is_finite() { centres.0 } else { centres.1 };
+    words::figure(row.quantity, of(centres), typical)
+}
 
-    /// Why the verdict is undecided, and what would decide it.
-    pub fn remark(&self) -> Option<String> {
-        let parts: Vec<&str> = self.reason.iter().chain(&self.runs_needed).map(String::as_str).collect();
-        (!parts.is_empty()).then(|| parts.join("; "))
+/// Why a row is undecided, what would decide it, and how it was judged. A reason is `given` once.
+fn notes(row: &Comparison, showing: Rows, given: &mut BTreeSet<String>) -> Vec<String> {
+    if !showing.is_judged {
+        return Vec::new();
     }
+    let reason = words::reason(row).filter(|reason| row.undecided.is_none() || given.insert(reason.clone()));
+    let needed = words::runs_needed(row);
+    let needed = needed.filter(|needed| needed != words::IMPRACTICAL || given.insert(needed.clone()));
+    let remark = reason.into_iter().chain(needed).reduce(|reason, needed| format!("{reason}; {needed}"));
+    remark.into_iter().chain(showing.explain.then(|| explanation(row))).collect()
 }
 
 /// The name of the statistic of `row`, with its metric if there are several: `round_trip_delay p99`.
 pub(crate) fn row_label(row: &Comparison, with_metric: bool) -> String {
-    match with_metric && (row.quantity.is_time() || row.quantity.is_rate()) {
-        true => format!("{} {}", row.quantity.metric_name(), row.quantity.label()),
-        false => row.quantity.label(),
+    if with_metric && (row.quantity.is_time() || row.quantity.is_rate()) {
+        format!("{} {}", row.quantity.metric_name(), row.quantity.label())
+    } else {
+        row.quantity.label()
     }
 }
 
@@ -396,7 +346,7 @@ fn design(comparisons: &Comparisons, interleaved: bool) -> String {
     }
 }
 
-fn footnotes(comparisons: &Comparisons, names: &GroupNames<'_>, showing: ComparisonShowing) -> Vec<String> {
+fn footnotes(comparisons: &Comparisons, names: &GroupNames<'_>, explain: bool) -> Vec<String> {
     let not_possible = comparisons.caveats.iter().find(|caveat| caveat.code == NOT_POSSIBLE);
     let mut notes: Vec<String> = not_possible.map(|caveat| caveat.message.clone()).into_iter().collect();
     notes.extend(groups_without_runs(comparisons));
@@ -417,7 +367,7 @@ fn footnotes(comparisons: &Comparisons, names: &GroupNames<'_>, showing: Compari
         (asked, losses) if losses > 1 => format!(", Holm over {asked} comparisons, and apart over {losses} of losses"),
         _ => String::new(),
     };
-    let more = if showing.explain { "" } else { "; details: `--explain`" };
+    let more = if explain { "" } else { "; details: `--explain`" };
     notes.push(format!("p values: {over}{family}{more}"));
     let equivalent = comparisons.rows.iter().filter(|row| row.verdict == Verdict::Equivalent);
     let mut margins: Vec<String> = equivalent.filter_map(|row| row.margin).map(human::percent).collect();
@@ -440,9 +390,10 @@ fn too_few_runs(comparisons: &Comparisons) -> Option<String> {
         let of_sizes: Vec<&Comparison> = comparisons.rows.iter().filter(|row| words::sizes(row) == sizes).collect();
         let too_few: BTreeSet<String> =
             of_sizes.iter().copied().filter(is_too_few).map(|row| row.quantity.label()).collect();
-        match of_sizes.iter().all(is_too_few) {
-            true => format!("{sizes} can never decide"),
-            false => format!("{sizes} can never decide {}", human::few(&too_few.into_iter().collect::<Vec<_>>())),
+        if of_sizes.iter().all(is_too_few) {
+            format!("{sizes} can never decide")
+        } else {
+            format!("{sizes} can never decide {}", human::few(&too_few.into_iter().collect::<Vec<_>>()))
         }
     };
     let sizes: Vec<String> = sizes.into_iter().map(what).collect();

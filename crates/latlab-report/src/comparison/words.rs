@@ -125,9 +125,10 @@ fn decimals_for(reach: f64, most: usize) -> usize {
 /// Formats with sign, minus sign U+2212 and grouped thousands.
 fn signed(value: f64, decimals: usize) -> String {
     let is_tiny = value != 0.0 && decimals == DECIMALS_PLAIN && value.abs() < 1e-6;
-    let digits = match value.abs() >= LARGE || is_tiny {
-        true => format!("{:.2e}", value.abs()),
-        false => format!("{:.*}", decimals, value.abs()),
+    let digits = if value.abs() >= LARGE || is_tiny {
+        format!("{:.2e}", value.abs())
+    } else {
+        format!("{:.*}", decimals, value.abs())
     };
     let (whole, fraction) = digits.split_once('.').map_or((digits.as_str(), ""), |(whole, fraction)| (whole, fraction));
     // A value that is rounded to 0 keeps its sign: an interval that ends at −0.0 does not hold 0.
@@ -179,9 +180,10 @@ fn fresh(row: &Comparison, further: u32) -> String {
 }
 
 fn advised(present: u64, count: u64) -> String {
-    match count <= PRACTICAL_RUNS.max(PRACTICAL_GROWTH * present) {
-        true => format!("a new experiment with {} runs of each would probably decide", human::grouped(count)),
-        false => IMPRACTICAL.into(),
+    if count <= PRACTICAL_RUNS.max(PRACTICAL_GROWTH * present) {
+        format!("a new experiment with {} runs of each would probably decide", human::grouped(count))
+    } else {
+        IMPRACTICAL.into()
     }
 }
 
@@ -205,9 +207,10 @@ pub(crate) fn reason(row: &Comparison) -> Option<String> {
 /// Formats as `4 against 4 runs`.
 pub(super) fn sizes(row: &Comparison) -> String {
     let (baseline, candidate) = row.evidence.runs;
-    let counted = match row.evidence.of_means {
-        true => format!("{candidate} {}", if candidate == 1 { "file" } else { "files" }),
-        false => runs(candidate),
+    let counted = if row.evidence.of_means {
+        format!("{candidate} {}", if candidate == 1 { "file" } else { "files" })
+    } else {
+        runs(candidate)
     };
     format!("{baseline} against {counted}")
 }

@@ -6,9 +6,10 @@ use serde_json::{Value, json};
 use crate::analysis::Condition;
 use crate::analysis::comparison::{Comparison, Comparisons, Verdict};
 use crate::diagnostics::Caveat;
-use crate::report::comparison::{self, ComparisonShowing, ComparisonView};
+use crate::report::comparison;
 use crate::report::json::pretty;
-use crate::report::text::{Style, wrap};
+use crate::report::text::{self, Style};
+use crate::report::view::Part;
 
 /// The comparison of remedies with the unchanged run, which is the first group.
 #[derive(Clone, Debug)]
@@ -35,11 +36,11 @@ pub struct UntriedRemedy {
 }
 
 pub fn text(view: &RemediesView<'_>, style: Style) -> String {
-    let mut lines = wrap(&format!("{} · {} blocks", view.heading, view.blocks), style.width);
     let untried = view.untried.iter().map(|one| format!("not tried: `{}`: {}", one.remedy, one.reason));
-    lines.extend(untried.flat_map(|line| wrap(&line, style.width)));
-    let compared = ComparisonView::of(view.comparisons, &[], ComparisonShowing { explain: false });
-    format!("{}\n\n{}", lines.join("\n"), comparison::text(&compared, style))
+    let mut parts =
+        vec![Part::Heading(format!("{} · {} blocks", view.heading, view.blocks)), Part::Notes(untried.collect())];
+    parts.extend(comparison::parts(view.comparisons, &[], false));
+    text::render(&parts, style)
 }
 
 #[derive(Serialize)]

@@ -9,38 +9,23 @@ use crate::analysis::comparison::impossible_words;
 use crate::analysis::experiment::ExperimentReport;
 use crate::plan::Factors;
 use crate::recipe;
-use crate::report::comparison::{self, Companions, ComparisonShowing, ComparisonView};
-use crate::report::gates;
-use crate::report::html::TextBlock;
+use crate::report::comparison::{self, Companions};
 use crate::report::summary_view::caveat_views;
-use crate::report::text::{Style, caveat_lines, wrap};
-use crate::report::view::TableView;
+use crate::report::text::{self, Style};
+use crate::report::view::{CaveatView, Part, TableView, TextBlock};
+use crate::report::{gates, markdown};
 
 /// The report as text; plots in the form of ministat are `plot_width` characters wide.
 pub fn text(report: &ExperimentReport, plot_width: usize, style: Style) -> String {
-    let shown = |section| match section {
-        Section::Columns(text) => text,
-        Section::Comparisons(view) => comparison::text(&view, style),
-    };
-    sections(report, plot_width, style).map(shown).collect::<Vec<_>>().join("\n")
+    text::render(&parts(report, plot_width, style), style)
 }
 
 /// The report as Markdown, with its warnings: a comment has no standard error. Tables with the columns of a publication and
 /// plots are blocks of fixed-width text.
 pub fn markdown(report: &ExperimentReport, plot_width: usize) -> String {
-    let shown = |section| match section {
-        Section::Columns(text) => block(text.trim_end()),
-        Section::Comparisons(view) => comparison::markdown(&view),
-    };
-    let warnings = report.warnings_of_journal().into_iter().map(|warning| comparison::markdown_warning(&warning));
-    sections(report, plot_width, Style::PLAIN).map(shown).chain(warnings).collect::<Vec<_>>().join("\n")
-}
-
-/// A block of fixed-width `text`, which a line of `text` cannot end.
-fn block(text: &str) -> String {
-    let longest = text.split(|char| char != '`').map(str::len).max().unwrap_or_default();
-    let fence = "`".repeat(3.max(longest + 1));
-    format!("{fence}text\n{text}\n{fence}\n")
+    let mut parts = parts(report, plot_width, Style::PLAIN);
+    parts.push(Part::Caveats(report.warnings_of_journal().into_iter().map(CaveatView::warning).collect()));
+    markdown::render(&parts)
 }
 
 /// The published figures beside the measured ones; empty if nothing was published.
@@ -50,79 +35,54 @@ pub fn published_tables(report: &ExperimentReport) -> Vec<TableView> {
 
 /// The results of the report that have columns of fixed width, of `width` characters. Comparisons and published figures are
 /// left out.
-pub fn text_blocks(report: &ExperimentReport, width: usize) -> Vec<TextBlock> {
-    let block = |section| match section {
-        // The first line of a section is its heading.
-        Section::Columns(text) => {
-            let (title, text) = text.split_once('\n').unwrap_or((&text, ""));
-            Some(TextBlock { title: title.to_owned(), text: text.to_owned() })
-        }
-        Section::Comparisons(_) => None,
-    };
-    own_results(report, width, Style { width, ..Style::PLAIN }).filter_map(block).collect()
+pub fn text_blocks(report: &ExperimentReport, width: usize) -> Vec<Part> {
+    let mut parts = results(report, width, Style { width, ..Style::PLAIN });
+    parts.extend(single_condition(report, Style { width, ..Style::PLAIN }));
+    parts
 }
 
-/// A part of the report.
-enum Section {
-    /// Text in columns of fixed width.
-    Columns(String),
-    Comparisons(ComparisonView),
-}
-
-/// The parts of the report in their order.
-fn sections(report: &ExperimentReport, plot_width: usize, style: Style) -> impl Iterator<Item = Section> {
-    let columns = |text: Option<String>| text.map(Section::Columns);
-    let closing = [columns(missing_lines(report, style)), columns(gate_lines(report, style))];
-    results(report, plot_width, style).chain(closing.into_iter().flatten())
-}
-
-/// What was found, in its order: published figures and what they teach first.
-fn results(report: &ExperimentReport, plot_width: usize, style: Style) -> impl Iterator<Item = Section> {
-    let published = report.published.as_ref().map(|results| Section::Columns(published::text(results, style)));
+/// The parts of the report in their order, published figures first.
+fn parts(report: &ExperimentReport, plot_width: usize, style: Style) -> Vec<Part> {
+    let published = report.published.as_ref().map(|results| block(published::text(results, style)));
+    let comparisons = report.comparisons.as_ref().map(|comparisons| comparison::parts(comparisons, &[], false));
+    // A comparison has this caveat itself.
+    let missing: Vec<_> = report.missing_caveat().filter(|_| report.comparisons.is_none()).into_iter().collect();
     let recipe = report.recipe.as_ref().filter(|_| published.is_some()).and_then(|facts| recipe::find(&facts.name));
-    let lesson = recipe.map(|recipe| Section::Columns(wrap(&recipe.lesson, style.width).join("\n") + "\n"));
-    published.into_iter().chain(lesson).chain(own_results(report, plot_width, style))
+    let lesson = recipe.map(|recipe| Part::Notes(vec![recipe.lesson.clone()]));
+    let mut parts: Vec<Part> = published.into_iter().chain(lesson).chain(results(report, plot_width, style)).collect();
+    parts.extend(comparisons.into_iter().flatten());
+    parts.extend(single_condition(report, style));
+    parts.push(Part::Caveats(caveat_views(&missing)));
+    parts.push(Part::Notes(gates::lines_over_runs(&report.gates)));
+    parts
 }
 
-/// What was found, without published figures.
-fn own_results(report: &ExperimentReport, plot_width: usize, style: Style) -> impl Iterator<Item = Section> {
-    let view = |comparisons| ComparisonView::of(comparisons, &[], ComparisonShowing { explain: false });
-    let columns = |text: Option<String>| text.map(Section::Columns);
-    let only = report.only_condition();
-    let sections = [
-        columns(report.spread.as_ref().and_then(|runs| spread::classic(runs, plot_width))),
-        columns(report.spread.as_ref().map(|runs| spread::text(runs, style))),
-        columns(report.aa_test.as_ref().map(|test| aa_test::text(test, style))),
-        report.comparisons.as_ref().map(|comparisons| Section::Comparisons(view(comparisons))),
-        columns(report.single_condition.as_ref().map(|rows| single_condition::text(rows, only.as_deref(), style))),
-        columns(impossible_lines(report, style)),
+/// The results that only some experiments have.
+fn results(report: &ExperimentReport, plot_width: usize, style: Style) -> Vec<Part> {
+    let texts = [
+        report.spread.as_ref().and_then(|runs| spread::classic(runs, plot_width)),
+        report.spread.as_ref().map(|runs| spread::text(runs, style)),
+        report.aa_test.as_ref().map(|test| aa_test::text(test, style)),
     ];
-    sections.into_iter().flatten()
+    texts.into_iter().flatten().map(block).collect()
 }
 
-/// The conditions that cannot be measured here, which a comparison names itself.
-fn impossible_lines(report: &ExperimentReport, style: Style) -> Option<String> {
-    report.single_condition.as_ref()?;
+/// A single condition, and those that cannot be measured here, which a comparison names itself.
+fn single_condition(report: &ExperimentReport, style: Style) -> Vec<Part> {
+    let Some(rows) = &report.single_condition else { return Vec::new() };
     let measured: BTreeSet<&Factors> = report.runs.iter().map(|run| &run.key.factors).collect();
     let impossible = [report.dropped.as_slice(), &report.impossible].concat();
     let possible: Vec<&Factors> =
         measured.into_iter().filter(|own| impossible.iter().all(|other| other.factors != **own)).collect();
-    let words = impossible_words(&impossible, &possible)?;
-    Some(wrap(&format!("not possible here: {words}"), style.width).join("\n") + "\n")
+    let words = impossible_words(&impossible, &possible).map(|words| format!("not possible here: {words}"));
+    let text = single_condition::text(rows, report.only_condition().as_deref(), style);
+    vec![block(text), Part::Notes(words.into_iter().collect())]
 }
 
-/// The caveat of recordings that cannot be read, which a comparison has itself.
-fn missing_lines(report: &ExperimentReport, style: Style) -> Option<String> {
-    let caveats: Vec<_> = report.missing_caveat().filter(|_| report.comparisons.is_none()).into_iter().collect();
-    let lines = caveat_lines(&caveat_views(&caveats), style);
-    (!lines.is_empty()).then(|| lines.join("\n") + "\n")
-}
-
-/// A line for each gate; `None` without gates.
-fn gate_lines(report: &ExperimentReport, style: Style) -> Option<String> {
-    let lines = gates::lines_over_runs(&report.gates);
-    let wrapped: Vec<String> = lines.iter().flat_map(|line| wrap(line, style.width)).collect();
-    (!wrapped.is_empty()).then(|| wrapped.join("\n") + "\n")
+/// The first line of a text is its title.
+fn block(text: String) -> Part {
+    let (title, text) = text.split_once('\n').unwrap_or((&text, ""));
+    Part::Text(TextBlock { title: title.to_owned(), text: text.to_owned() })
 }
 
 /// The document, ending in a newline; without comparisons these are empty.
@@ -168,15 +128,4 @@ fn experiment(report: &ExperimentReport) -> Value {
         }
     }
     document
-}
-
-#[cfg(test)]
-mod tests {
-    use super::block;
-
-    #[test]
-    fn no_line_of_a_block_ends_it() {
-        assert_eq!(block("gate `p50 <= 1s` met"), "```text\ngate `p50 <= 1s` met\n```\n");
-        assert_eq!(block("a\n````\n<b>"), "`````text\na\n````\n<b>\n`````\n");
-    }
 }

@@ -2,7 +2,6 @@
 
 use super::axis::{Axis, AxisUnit};
 use super::{Figure, Mark, Series, Shape, spread};
-use crate::report::comparison::quoted;
 use crate::units::human::{ABSENT, general};
 
 /// Most rows of the table behind a plot.
@@ -161,4 +160,9 @@ pub fn csv(figure: &Figure) -> String {
     let rows = data.rows.iter().map(|row| data.cells(row, "", |column, value| column.csv_value(figure, value)));
     let lines = std::iter::once(data.headings(|column| column.csv_name(figure))).chain(rows);
     lines.map(|cells| cells.iter().map(|cell| quoted(cell)).collect::<Vec<_>>().join(",") + "\n").collect()
+}
+
+/// `text` as a cell of CSV: quoted if necessary (RFC 4180).
+pub(crate) fn quoted(text: &str) -> String {
+    if text.contains(['"', ',', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
 }

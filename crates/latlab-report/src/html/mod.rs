@@ -5,14 +5,10 @@
 mod tables;
 mod words;
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashSet};
-
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use super::comparison::ComparisonView;
 use super::figure::{self, Figure};
-use super::view::{CaveatView, RemarkView, TableView};
+use super::view::{CaveatView, Part, RemarkView, TextBlock};
 use crate::diagnostics::Severity;
 use words::{MOST_PARTS, block, first, omitted, plain, words};
 
@@ -24,10 +20,10 @@ const SCRIPT_HASH: &str = "JX478EjhD0GXv21gpsAUYhvsJUhgkibcEBxTgCX1KKw=";
 /// What the head of every page has.
 pub const GENERATOR: &str = r#"<meta name="generator" content="latlab">"#;
 
-/// The most caveats and gates.
+/// The most caveats and lines of a list.
 const MOST_NOTES: usize = 200;
 
-/// Content of a page. Sections without content are left out. Texts may hold `code` between grave accents.
+/// Content of a page. Sections without content are left out.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PageView {
     /// Title of the page: kind of measurement and path.
@@ -37,61 +33,24 @@ pub struct PageView {
     /// What was found, in one sentence.
     pub verdict: String,
     pub gates: Vec<String>,
-    /// Tables of figures, most important first: published figures beside measured ones, then conditions or runs.
-    pub tables: Vec<TableView>,
-    /// Tables with a row for each run, which the reader opens, where [`PageView::tables`] have one for each condition.
-    pub every_run: Vec<TableView>,
-    /// Results as text of fixed width.
-    pub texts: Vec<TextBlock>,
-    /// Comparisons of conditions. Their caveats are shown with [`PageView::caveats`], each once.
-    pub comparisons: Vec<ComparisonView>,
-    /// The metric of the tables, if the comparisons are of another one; else empty.
-    pub metric_of_tables: String,
-    pub metric_of_plots: String,
-    /// Plots in order of display.
-    pub figures: Vec<Figure>,
-    /// The reason why plots of delays are missing; empty if there are some.
-    pub without_plots: String,
-    /// Caveats, those that spoil the figures most first.
-    pub caveats: Vec<CaveatView>,
-    /// Conditions of the measurement: path, schedule, instrument.
-    pub remarks: Vec<RemarkView>,
-    pub hosts: Vec<HostFactsView>,
-    pub loads: Vec<TableView>,
-    /// How figures, intervals and verdicts were computed, a paragraph each.
-    pub methods: Vec<String>,
-    /// Experiment file, command lines and versions.
-    pub reproduce: Vec<TextBlock>,
-    pub recordings: Vec<String>,
+    pub sections: Vec<PageSection>,
     /// Version of latlab and UTC time of the recordings; not the time of rendering, so that the same recordings give the same
     /// page.
     pub made: String,
 }
 
-/// A titled text of fixed width, whose lines are kept.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TextBlock {
-    pub title: String,
-    pub text: String,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HostFactsView {
-    pub name: String,
-    /// Facts in order of display.
-    pub rows: Vec<RemarkView>,
-}
-
 /// A part of the page with a heading and an entry in the list of contents.
-struct PageSection {
-    id: &'static str,
-    title: &'static str,
-    body: Markup,
+#[derive(Clone, Debug, PartialEq)]
+pub struct PageSection {
+    pub id: &'static str,
+    pub title: &'static str,
+    pub parts: Vec<Part>,
 }
 
 /// Renders a page. The same view gives the same bytes.
 pub fn page(view: &PageView) -> String {
-    let sections = sections(view);
+    let bodies = view.sections.iter().map(|section| (section, parts(&section.parts)));
+    let sections: Vec<(&PageSection, Markup)> = bodies.filter(|(_, body)| !body.0.is_empty()).collect();
     let policy = format!(
         "default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{SCRIPT_HASH}'; base-uri 'none'; form-action 'none'"
     );
@@ -112,12 +71,12 @@ pub fn page(view: &PageView) -> String {
                 main id="content" {
                     (head(view))
                     nav aria-label="contents" { ol {
-                        @for section in &sections { li { a href={ "#" (section.id) } { (section.title) } } }
+                        @for (section, _) in &sections { li { a href={ "#" (section.id) } { (section.title) } } }
                     } }
-                    @for section in &sections {
+                    @for (section, body) in &sections {
                         section id=(section.id) aria-labelledby={ (section.id) "-heading" } {
                             h2 id={ (section.id) "-heading" } { (section.title) }
-                            (section.body)
+                            (body)
                         }
                     }
                 }
@@ -131,14 +90,13 @@ pub fn page(view: &PageView) -> String {
 
 /// Title, question, verdict with the numbers of the caveats that spoil it, and gates.
 fn head(view: &PageView) -> Markup {
-    let caveats = caveats(view);
-    let serious = caveats
-        .iter()
-        .take(MOST_NOTES)
-        .zip(1..)
-        .filter(|(caveat, _)| caveat.severity > Severity::Note)
-        .map(|(_, number)| number);
-    let serious: Vec<usize> = serious.take(9).collect();
+    let caveats = view.sections.iter().flat_map(|section| &section.parts).find_map(|part| match part {
+        Part::Caveats(caveats) => Some(caveats.as_slice()),
+        _ => None,
+    });
+    let numbered = caveats.unwrap_or_default().iter().take(MOST_NOTES).zip(1..);
+    let serious: Vec<usize> =
+        numbered.filter(|(caveat, _)| caveat.severity > Severity::Note).map(|(_, number)| number).take(9).collect();
     html! {
         header {
             h1 { (words(&view.title)) }
@@ -152,43 +110,37 @@ fn head(view: &PageView) -> Markup {
                 }
             }
             @if !view.gates.is_empty() {
-                ul.gates { @for gate in view.gates.iter().take(MOST_NOTES) { li { (words(gate)) } } }
-                (omitted(view.gates.len(), MOST_NOTES, "gates"))
+                ul.gates { (first(&view.gates, MOST_NOTES, "gates", |gate| html! { li { (words(gate)) } })) }
             }
         }
     }
 }
 
-/// The parts that have content, in their order.
-fn sections(view: &PageView) -> Vec<PageSection> {
-    let results = html! {
-        @if !view.metric_of_tables.is_empty() { p.note { (words(&view.metric_of_tables)) } }
-        (tables::several(&view.tables))
-        @if !view.every_run.is_empty() {
-            details { summary { "Every run" } (tables::several(&view.every_run)) }
+/// The first parts of a section.
+fn parts(parts: &[Part]) -> Markup {
+    let figures = || parts.iter().filter_map(|part| if let Part::Figure(figure) = part { Some(figure) } else { None });
+    html! {
+        @for part in parts.iter().take(MOST_PARTS) {
+            @match part {
+                Part::Heading(heading) => { @if !heading.is_empty() { h3 { (words(heading)) } } }
+                Part::Notes(notes) => (first(notes, MOST_NOTES, "notes", |note| html! { p.note { (words(note)) } })),
+                Part::Table(table) => (tables::table(table)),
+                Part::Text(block) => (text(block)),
+                // A page has it as a figure.
+                Part::Histogram(_) => {}
+                Part::Figure(figure) => {
+                    (plot(figure, figures().take_while(|other| !std::ptr::eq(*other, figure)).filter(|other| other.name == figure.name).count()))
+                }
+                Part::Remarks(rows) => (remarks(rows)),
+                Part::Caveats(caveats) => (footnotes(caveats)),
+                Part::Recordings { paths, .. } => {
+                    ul.recordings { (first(paths, MOST_NOTES, "recordings", |path| html! { li { code { (plain(path)) } } })) }
+                }
+                Part::Details(title, inner) => { details { summary { (words(title)) } (self::parts(inner)) } }
+            }
         }
-        (first(&view.texts, "texts", text))
-    };
-    let conditions = html! {
-        (remarks(&view.remarks))
-        (hosts(&view.hosts))
-        (tables::several(&view.loads))
-    };
-    let methods = first(&view.methods, "paragraphs", |paragraph| html! { p { (words(paragraph)) } });
-    let sections = [
-        PageSection { id: "results", title: "Results", body: results },
-        PageSection {
-            id: "comparison",
-            title: "Comparison",
-            body: first(&view.comparisons, "comparisons", tables::comparison),
-        },
-        PageSection { id: "plots", title: "Plots", body: plots(view) },
-        PageSection { id: "caveats", title: "Caveats", body: footnotes(&caveats(view)) },
-        PageSection { id: "conditions", title: "Conditions and hosts", body: conditions },
-        PageSection { id: "methods", title: "Methods", body: methods },
-        PageSection { id: "reproduce", title: "How to reproduce", body: reproduce(view) },
-    ];
-    sections.into_iter().filter(|section| !section.body.0.is_empty()).collect()
+        (omitted(parts.len(), MOST_PARTS, "parts"))
+    }
 }
 
 /// A text of fixed width, which scrolls in its own box.
@@ -201,41 +153,20 @@ fn text(part: &TextBlock) -> Markup {
     }
 }
 
-/// Plots with their captions and the values behind them, and why some are missing.
-fn plots(view: &PageView) -> Markup {
-    let figures: &[Figure] = &view.figures;
-    let mut named: BTreeMap<String, usize> = BTreeMap::new();
-    let mut id = |name: &'_ str| {
-        let count = named.entry(name.to_owned()).or_default();
-        *count += 1;
-        if *count == 1 { format!("figure-{name}") } else { format!("figure-{name}-{count}") }
-    };
+/// A plot with its caption and the values behind it, behind so many plots of the same name.
+fn plot(figure: &Figure, before: usize) -> Markup {
+    let number = if before == 0 { String::new() } else { format!("-{}", before + 1) };
     html! {
-        @if !view.metric_of_plots.is_empty() && !figures.is_empty() { p.note { (words(&view.metric_of_plots)) } }
-        @if !view.without_plots.is_empty() { p { (words(&view.without_plots)) } }
-        @for figure in figures.iter().take(MOST_PARTS) {
-            figure.plot id=(id(&figure.name)) data-figure=(figure.name) {
-                h3 { (words(&figure.title)) }
-                div.canvas { (figure::svg::inline(figure)) }
-                figcaption { (words(&figure.caption)) }
-                details.values { summary { "Values" } (tables::behind_plot(figure)) }
-            }
+        figure.plot id={ "figure-" (figure.name) (number) } data-figure=(figure.name) {
+            h3 { (words(&figure.title)) }
+            div.canvas { (figure::svg::inline(figure)) }
+            figcaption { (words(&figure.caption)) }
+            details.values { summary { "Values" } (tables::behind_plot(figure)) }
         }
-        (omitted(figures.len(), MOST_PARTS, "plots"))
     }
 }
 
-/// The caveats of the page and those of its comparisons, each once, most severe first.
-fn caveats(view: &PageView) -> Vec<&CaveatView> {
-    let mut known = HashSet::new();
-    let of_comparisons = view.comparisons.iter().flat_map(|comparison| &comparison.caveats);
-    let all = view.caveats.iter().chain(of_comparisons);
-    let mut all: Vec<_> = all.filter(|caveat| known.insert([&caveat.message, &caveat.effect, &caveat.hint])).collect();
-    all.sort_by_key(|caveat| Reverse(caveat.severity));
-    all
-}
-
-fn footnotes(caveats: &[&CaveatView]) -> Markup {
+fn footnotes(caveats: &[CaveatView]) -> Markup {
     let class = |severity: Severity| match severity {
         Severity::Note => "note",
         Severity::Warning => "warning",
@@ -259,38 +190,8 @@ fn footnotes(caveats: &[&CaveatView]) -> Markup {
 }
 
 fn remarks(rows: &[RemarkView]) -> Markup {
-    html! {
-        @if !rows.is_empty() {
-            dl {
-                @for row in rows.iter().take(MOST_NOTES) {
-                    div { dt { (words(&row.label)) } dd { (words(&row.text)) } }
-                }
-            }
-            (omitted(rows.len(), MOST_NOTES, "lines"))
-        }
-    }
-}
-
-fn hosts(hosts: &[HostFactsView]) -> Markup {
-    html! {
-        @if !hosts.is_empty() {
-            div.hosts {
-                @for host in hosts.iter().take(MOST_PARTS) { section { h3 { (words(&host.name)) } (remarks(&host.rows)) } }
-            }
-            (omitted(hosts.len(), MOST_PARTS, "hosts"))
-        }
-    }
-}
-
-fn reproduce(view: &PageView) -> Markup {
-    html! {
-        (first(&view.reproduce, "texts", text))
-        @if !view.recordings.is_empty() {
-            h3 { "Recordings" }
-            ul.recordings { @for path in view.recordings.iter().take(MOST_NOTES) { li { code { (plain(path)) } } } }
-            (omitted(view.recordings.len(), MOST_NOTES, "recordings"))
-        }
-    }
+    let row = |row: &RemarkView| html! { div { dt { (words(&row.label)) } dd { (words(&row.text)) } } };
+    html! { @if !rows.is_empty() { dl { (first(rows, MOST_NOTES, "lines", row)) } } }
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use maud::{Markup, html};
 
 use crate::units::human;
 
-/// The most parts of a kind: tables, comparisons, texts, plots.
+/// The most parts of a section: tables, texts, plots.
 pub(super) const MOST_PARTS: usize = 60;
 /// The most characters of one text; tags and names have no limit of their own.
 const LONGEST: usize = 2_000;
@@ -47,11 +47,11 @@ fn harmless(text: &str, longest: usize) -> String {
     if chars.next().is_some() { kept + "…" } else { kept }
 }
 
-/// The first parts of a kind, and a note on how many there are.
-pub(super) fn first<T>(parts: &[T], noun: &str, each: impl Fn(&T) -> Markup) -> Markup {
+/// The first `most` of `all`, and a note on how many there are.
+pub(super) fn first<T>(all: &[T], most: usize, noun: &str, each: impl Fn(&T) -> Markup) -> Markup {
     html! {
-        @for part in parts.iter().take(MOST_PARTS) { (each(part)) }
-        (omitted(parts.len(), MOST_PARTS, noun))
+        @for one in all.iter().take(most) { (each(one)) }
+        (omitted(all.len(), most, noun))
     }
 }
 

@@ -1,205 +1,120 @@
 //! JSON documents `latlab.summary/1` and `latlab.summaries/1`, with schemas in docs/schemas. Numbers are finite or
 //! null. Keys never change their meaning; new keys are added to the schema.
 
-mod figures;
+pub(crate) mod statistics;
 mod streams;
 mod wakeups;
 
-use std::collections::BTreeMap;
+use serde_json::{Map, Value, json};
 
-use serde::Serialize;
-
-use super::gates::ValueGateDocument;
+use super::gates;
 use super::view::Showing;
-use crate::analysis::{Condition, Deadline, Kind, Ratios, Summary};
-use crate::diagnostics::Caveat;
-use crate::facts::{Instrument, LoadReport, XdpEnds};
+use crate::analysis::{Kind, Summary, Window};
 use crate::metric::Metric;
-use crate::recording::manifest::RunEnding;
-use crate::units::Nanos;
-use figures::{IntervalDocument, MetricDocument, halved, interval_scaled, of_metric, whole};
-use streams::{RatesDocument, StagesDocument, StreamDocument};
-use wakeups::{CoincidenceDocument, WakeupsDocument};
+use crate::stats::Description;
+use statistics::{delays, statistics, without_nulls};
 
-pub(super) use figures::pretty;
+pub(crate) use statistics::pretty;
 
 /// Renders a summary for one run, or a list of summaries for several, with a final newline.
 pub fn render(summaries: &[Summary], showing: Showing) -> String {
-    let documents: Vec<SummaryDocument> = summaries.iter().map(|summary| document(summary, showing)).collect();
+    let documents: Vec<Value> = summaries.iter().map(|summary| document(summary, showing)).collect();
     match documents.as_slice() {
         [one] => pretty(one),
-        several => pretty(&SummariesDocument { schema: "latlab.summaries/1", summaries: several }),
+        several => pretty(&json!({ "schema": "latlab.summaries/1", "summaries": several })),
     }
 }
 
-#[derive(Serialize)]
-struct SummariesDocument<'a> {
-    schema: &'static str,
-    summaries: &'a [SummaryDocument<'a>],
-}
-
-#[derive(Serialize)]
-struct SummaryDocument<'a> {
-    schema: &'static str,
-    run: &'a str,
-    recording: Option<&'a str>,
-    kind: &'static str,
-    started_at: &'a str,
-    ending: RunEnding,
-    condition: &'a Condition,
-    sent: Option<u64>,
-    answered: u64,
-    late: Option<u64>,
-    lost: Option<u64>,
-    send_failed: Option<u64>,
-    not_sent: Option<u64>,
-    duplicates: Option<u64>,
-    reordered: Option<u64>,
-    duration_ns: Option<Nanos>,
-    timed_out_ns: Option<Nanos>,
-    refused_pause_ns: Option<Nanos>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    discovery_ns: Option<Nanos>,
-    #[serde(skip_serializing_if = "XdpEnds::is_empty")]
-    xdp: &'a XdpEnds,
-    ratios: RatiosDocument,
-    metrics: BTreeMap<&'static str, MetricDocument>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    half: Option<MetricDocument>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    deadline: Option<DeadlineDocument>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    windows: Option<WindowsDocument>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    wakeups: Option<WakeupsDocument<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    rates: Option<RatesDocument>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    stream: Option<StreamDocument>,
-    #[serde(flatten)]
-    stages: StagesDocument,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    coincidence: Option<CoincidenceDocument<'a>>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    gates: Vec<ValueGateDocument<'a>>,
-    loads: &'a [LoadReport],
-    instrument: &'a Instrument,
-    caveats: &'a [Caveat],
-}
-
-#[derive(Serialize)]
-struct RatiosDocument {
-    loss_ratio: Option<f64>,
-    loss_ratio_interval: Option<IntervalDocument>,
-    late_ratio: Option<f64>,
-    reordered_ratio: Option<f64>,
-    duplicate_ratio: Option<f64>,
-    deadline_miss_ratio: Option<f64>,
-    deadline_miss_ratio_interval: Option<IntervalDocument>,
-}
-
-#[derive(Serialize)]
-struct DeadlineDocument {
-    deadline_ns: Nanos,
-    missed: u64,
-    due: u64,
-}
-
-#[derive(Serialize)]
-struct WindowsDocument {
-    window_ns: Nanos,
-    rows: Vec<WindowDocument>,
-}
-
-#[derive(Serialize)]
-struct WindowDocument {
-    start_ns: Nanos,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    round_trip_delay: Option<MetricDocument>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    wakeup_latency: Option<MetricDocument>,
-}
-
-fn document(summary: &Summary, showing: Showing) -> SummaryDocument<'_> {
+fn document(summary: &Summary, showing: Showing) -> Value {
     let counts = &summary.counts;
     // Of an imported log these are unknown.
-    let counted = !summary.is_imported;
-    let round_trip = summary.metrics.get(&Metric::RoundTripDelay);
-    SummaryDocument {
-        schema: "latlab.summary/1",
-        run: &summary.run,
-        recording: showing.kept.then_some(summary.recording.as_str()),
-        kind: summary.kind.word(),
-        started_at: &summary.started_at,
-        ending: summary.ending,
-        condition: &summary.condition,
-        sent: sent(summary),
-        answered: counts.answered,
-        late: counted.then_some(counts.late),
-        lost: summary.knows_losses.then_some(counts.lost),
-        send_failed: counted.then_some(counts.send_failed),
-        not_sent: counted.then_some(counts.not_sent),
-        duplicates: counted.then_some(counts.duplicates),
-        reordered: counted.then_some(counts.reordered),
-        duration_ns: (summary.kind != Kind::Values).then_some(summary.duration_ns),
-        timed_out_ns: counted.then_some(summary.timed_out_ns),
-        refused_pause_ns: counted.then_some(summary.refused_pause_ns),
-        discovery_ns: summary.discovery_ns,
-        xdp: &summary.xdp,
-        ratios: ratios(&summary.ratios),
-        metrics: summary
-            .metrics
-            .iter()
-            .map(|(metric, described)| (metric.name(), of_metric(*metric, described)))
-            .map(|(name, document)| (name, if summary.knows_losses { document } else { document.without_losses() }))
-            .collect(),
-        half: round_trip.filter(|_| showing.half).map(halved),
-        deadline: summary.deadline.map(|Deadline { deadline_ns, missed, due }| DeadlineDocument {
-            deadline_ns,
-            missed,
-            due,
-        }),
-        windows: windows(summary),
-        wakeups: summary.wakeups.as_ref().map(WakeupsDocument::of),
-        rates: summary.stream.as_ref().map(|stream| RatesDocument::of(stream, summary.ratios.loss)),
-        stream: summary.stream.as_ref().map(|stream| StreamDocument::of(stream, summary)),
-        stages: StagesDocument::of(summary),
-        coincidence: summary.coincidence.as_ref().map(CoincidenceDocument::of),
-        gates: summary.gates.iter().map(ValueGateDocument::of).collect(),
-        loads: &summary.loads,
-        instrument: &summary.instrument,
-        caveats: &summary.caveats,
-    }
+    let counted = |count: u64| (!summary.is_imported).then_some(count);
+    let document = json!({
+        "schema": "latlab.summary/1",
+        "run": summary.run,
+        "recording": showing.kept.then_some(&summary.recording),
+        "kind": summary.kind.word(),
+        "started_at": summary.started_at,
+        "ending": summary.ending,
+        "condition": summary.condition,
+        "sent": sent(summary),
+        "answered": counts.answered,
+        "late": counted(counts.late),
+        "lost": summary.knows_losses.then_some(counts.lost),
+        "send_failed": counted(counts.send_failed),
+        "not_sent": counted(counts.not_sent),
+        "duplicates": counted(counts.duplicates),
+        "reordered": counted(counts.reordered),
+        "duration_ns": (summary.kind != Kind::Values).then_some(summary.duration_ns),
+        "timed_out_ns": (!summary.is_imported).then_some(summary.timed_out_ns),
+        "refused_pause_ns": (!summary.is_imported).then_some(summary.refused_pause_ns),
+        "discovery_ns": summary.discovery_ns,
+        "xdp": (!summary.xdp.is_empty()).then_some(&summary.xdp),
+        "ratios": summary.ratios,
+        "metrics": metrics(summary),
+        "half": half(summary).filter(|_| showing.half),
+        "deadline": summary.deadline,
+        "windows": windows(summary),
+        "wakeups": summary.wakeups.as_ref().map(wakeups::wakeups),
+        "rates": streams::rates(summary),
+        "stream": streams::stream(summary),
+        "search": streams::search(summary),
+        "stages": streams::stages(summary),
+        "coincidence": summary.coincidence.as_ref().map(wakeups::coincidence),
+        "gates": (!summary.gates.is_empty()).then(|| gates::documents(&summary.gates)),
+        "loads": summary.loads,
+        "instrument": summary.instrument,
+        "caveats": summary.caveats,
+    });
+    // What a kind of run or a command does not have.
+    without_nulls(
+        document,
+        &[
+            "discovery_ns",
+            "xdp",
+            "half",
+            "deadline",
+            "windows",
+            "wakeups",
+            "rates",
+            "stream",
+            "search",
+            "stages",
+            "coincidence",
+            "gates",
+        ],
+    )
 }
 
 /// What was answered, late or lost. What was lost may be unknown of a stream: then it is what its sender counted, `None` of the log
 /// of a receiver alone.
 fn sent(summary: &Summary) -> Option<u64> {
     match &summary.stream {
-        Some(stream) if !summary.knows_losses => streams::sent(&stream.total),
+        Some(stream) if !summary.knows_losses => stream.total.known_sent(),
         _ => Some(summary.counts.sent),
     }
 }
 
-fn ratios(ratios: &Ratios) -> RatiosDocument {
-    RatiosDocument {
-        loss_ratio: ratios.loss,
-        loss_ratio_interval: ratios.loss_interval.map(|interval| interval_scaled(interval, 1.0)),
-        late_ratio: ratios.late,
-        reordered_ratio: ratios.reordered,
-        duplicate_ratio: ratios.duplicate,
-        deadline_miss_ratio: ratios.deadline_miss,
-        deadline_miss_ratio_interval: ratios.deadline_miss_interval.map(|interval| interval_scaled(interval, 1.0)),
-    }
+fn metrics(summary: &Summary) -> Map<String, Value> {
+    let member = |(metric, described): (&Metric, &Description)| {
+        let mut document = statistics(described, metric.unit(), 1.0);
+        if !summary.knows_losses {
+            document["lost"] = Value::Null;
+        }
+        (metric.name().to_owned(), document)
+    };
+    summary.metrics.iter().map(member).collect()
 }
 
-fn windows(summary: &Summary) -> Option<WindowsDocument> {
-    let row = |window: &crate::analysis::Window| {
-        let of = |kind| (summary.kind == kind).then(|| whole(&window.round_trip_delay));
-        let (round_trip_delay, wakeup_latency) = (of(Kind::Ping), of(Kind::Wakeup));
-        WindowDocument { start_ns: window.start_ns, round_trip_delay, wakeup_latency }
-    };
-    summary.window_ns.map(|window_ns| WindowsDocument { window_ns, rows: summary.windows.iter().map(row).collect() })
+fn half(summary: &Summary) -> Option<Value> {
+    summary.metrics.get(&Metric::RoundTripDelay).map(|described| statistics(described, "ns", 2.0))
+}
+
+fn windows(summary: &Summary) -> Option<Value> {
+    let metric = if summary.kind == Kind::Wakeup { "wakeup_latency" } else { "round_trip_delay" };
+    let row = |window: &Window| json!({ "start_ns": window.start_ns, metric: delays(&window.round_trip_delay) });
+    let rows = || summary.windows.iter().map(row).collect::<Vec<_>>();
+    summary.window_ns.map(|window_ns| json!({ "window_ns": window_ns, "rows": rows() }))
 }
 
 #[cfg(test)]
@@ -211,6 +126,7 @@ mod tests {
     use crate::plan::Work;
     use crate::probe::Fate;
     use crate::report::schemas::check;
+    use crate::units::Nanos;
     use serde_json::{Value, json};
 
     const HALF: Showing =

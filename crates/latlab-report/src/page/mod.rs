@@ -8,17 +8,17 @@ mod sentences;
 #[cfg(test)]
 mod tests;
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use super::comparison::{ComparisonShowing, ComparisonView};
 use super::experiment::{published_tables, text_blocks};
-use super::html::{PageView, TextBlock};
+use super::html::{PageSection, PageView};
 use super::loads::loads_table;
 use super::over_runs::TableRow;
-use super::summary_view::{condition_tables, names_on_page, page_report};
-use super::view::{CaveatView, ReportView, TableView};
+use super::summary_view::{self, condition_tables, heading_and_tables, names_on_page, recordings};
+use super::view::{CaveatView, Part, TableView, TextBlock};
+use super::{comparison, gates, remarks};
 use crate::analysis::Summary;
-use crate::diagnostics::Severity;
 use crate::facts::LoadReport;
 use crate::metric::Metric;
 use crate::units::human::shell_word;
@@ -31,21 +31,34 @@ const TEXT_COLUMNS: usize = 100;
 
 /// The content of a page.
 pub fn page_view(input: PageInput<'_>) -> PageView {
-    let view = |comparisons| ComparisonView::of(comparisons, &[], ComparisonShowing { explain: false });
-    let comparisons: Vec<ComparisonView> = input.comparisons.into_iter().map(view).collect();
     let conditions = condition_rows(&input);
     let names = names_on_page(input.summaries, &conditions);
     let (question, verdict) = (sentences::question(&input), sentences::verdict(&input, &names));
-    let ReportView { heading, tables: of_runs, gates, remarks, mut caveats, recordings, .. } =
-        page_report(input.summaries, &names, &conditions, input.showing);
-    let mut tables = input.experiment.map(|it| published_tables(it.report)).unwrap_or_default();
-    let of_conditions = condition_tables(&conditions, input.showing);
-    let (shown, every_run) = if of_conditions.is_empty() { (of_runs, Vec::new()) } else { (of_conditions, of_runs) };
-    tables.extend(shown);
-    if let Some(PageExperiment { report, .. }) = input.experiment {
-        caveats.splice(0..0, report.warnings().into_iter().map(warning));
+    let (heading, of_runs) = heading_and_tables(input.summaries, &names, input.showing);
+    let compared = input.comparisons.map(|comparisons| comparison::parts(comparisons, &[], false));
+    let (of_comparison, compared): (Vec<Part>, Vec<Part>) =
+        compared.into_iter().flatten().partition(|part| matches!(part, Part::Caveats(_)));
+    let section = |id, title, parts| PageSection { id, title, parts };
+    PageView {
+        title: title(&input, &heading),
+        question,
+        verdict,
+        gates: gates::lines(input.summaries, &names),
+        sections: vec![
+            section("results", "Results", results(&input, &conditions, of_runs)),
+            section("comparison", "Comparison", compared),
+            section("plots", "Plots", plots(&input)),
+            section("caveats", "Caveats", vec![Part::Caveats(caveats(&input, &names, of_comparison))]),
+            section("conditions", "Conditions and hosts", conditions_and_hosts(&input, &names)),
+            section("methods", "Methods", vec![Part::Notes(methods::methods(&input))]),
+            section("reproduce", "How to reproduce", reproduce(&input)),
+        ],
+        made: reported_run::made(input.runs),
     }
-    let title = match input.experiment {
+}
+
+fn title(input: &PageInput<'_>, heading: &str) -> String {
+    match input.experiment {
         Some(PageExperiment { report, .. }) if format!("{}.toml", report.name) != FILE => {
             format!("Experiment {}", report.name)
         }
@@ -54,35 +67,60 @@ pub fn page_view(input: PageInput<'_>) -> PageView {
             let what = if of.is_some() { "Experiment " } else { "" };
             format!("{what}{}: {}", heading.split(" · ").next().unwrap_or_default(), input.name)
         }
-    };
-    PageView {
-        title,
-        question,
-        verdict,
-        gates,
-        tables,
-        every_run,
-        texts: input.experiment.map(|it| text_blocks(it.report, TEXT_COLUMNS)).unwrap_or_default(),
-        methods: methods::methods(&input),
-        comparisons,
-        caveats,
-        remarks,
-        hosts: reported_run::hosts(input.runs),
-        loads: loads(input.summaries),
-        reproduce: reproduce(&input),
-        recordings,
-        made: reported_run::made(input.runs),
-        metric_of_tables: sentences::other_metric(
-            &input,
-            "The comparison is",
-            "the tables of conditions and runs are",
-            // Of runs on a schedule, and of streams.
-            &[Metric::ResponseTime, Metric::OfferedRate],
-        ),
-        metric_of_plots: sentences::other_metric(&input, "Plots of changes are", "all other plots are", &[]),
-        without_plots: sentences::without_plots(input.summaries),
-        figures: input.figures,
     }
+}
+
+/// Published figures beside measured ones, then tables of conditions, with those of the runs to be opened, or of runs, and
+/// what only some experiments have.
+fn results(input: &PageInput<'_>, conditions: &[TableRow<'_>], of_runs: Vec<TableView>) -> Vec<Part> {
+    // Of runs on a schedule, and of streams.
+    let further = [Metric::ResponseTime, Metric::OfferedRate];
+    let (compared, others) = ("The comparison is", "the tables of conditions and runs are");
+    let mut parts = vec![Part::Notes(sentences::other_metric(input, compared, others, &further).into_iter().collect())];
+    let tables = |tables: Vec<TableView>| tables.into_iter().map(Part::Table);
+    parts.extend(input.experiment.into_iter().flat_map(|it| tables(published_tables(it.report))));
+    let of_conditions = condition_tables(conditions, input.showing);
+    if of_conditions.is_empty() {
+        parts.extend(tables(of_runs));
+    } else {
+        parts.extend(tables(of_conditions));
+        parts.push(Part::Details("Every run".into(), tables(of_runs).collect()));
+    }
+    parts.extend(input.experiment.into_iter().flat_map(|it| text_blocks(it.report, TEXT_COLUMNS)));
+    parts
+}
+
+fn plots(input: &PageInput<'_>) -> Vec<Part> {
+    let metric = sentences::other_metric(input, "Plots of changes are", "all other plots are", &[]);
+    let notes =
+        metric.filter(|_| !input.figures.is_empty()).into_iter().chain(sentences::without_plots(input.summaries));
+    std::iter::once(Part::Notes(notes.collect())).chain(input.figures.iter().cloned().map(Part::Figure)).collect()
+}
+
+/// The warnings of the experiment, and the caveats of the runs and of their comparison, each once, most severe first.
+fn caveats(input: &PageInput<'_>, names: &[String], of_comparison: Vec<Part>) -> Vec<CaveatView> {
+    let warnings = input.experiment.into_iter().flat_map(|it| it.report.warnings()).map(CaveatView::warning);
+    let of_runs = summary_view::caveats(input.summaries, names);
+    let mut all: Vec<CaveatView> = Vec::new();
+    let of_comparison = of_comparison.into_iter().flat_map(|part| match part {
+        Part::Caveats(caveats) => caveats,
+        _ => Vec::new(),
+    });
+    for caveat in warnings.chain(of_runs).chain(of_comparison) {
+        if !all.contains(&caveat) {
+            all.push(caveat);
+        }
+    }
+    all.sort_by_key(|caveat| Reverse(caveat.severity));
+    all
+}
+
+fn conditions_and_hosts(input: &PageInput<'_>, names: &[String]) -> Vec<Part> {
+    let mut parts = vec![Part::Remarks(remarks::remarks(input.summaries, names))];
+    parts.extend(reported_run::hosts(input.runs));
+    let titled = |table| Part::Table(TableView { title: "Loads, offered and achieved".into(), ..table });
+    parts.extend(loads_table(&reached_loads(input.summaries)).map(titled));
+    parts
 }
 
 /// The conditions with their summaries.
@@ -94,16 +132,6 @@ fn condition_rows<'a>(input: &PageInput<'a>) -> Vec<TableRow<'a>> {
         TableRow::of_condition(condition.name, own)
     };
     input.conditions.iter().map(row).collect()
-}
-
-fn warning(message: String) -> CaveatView {
-    let (effect, hint) = (String::new(), String::new());
-    CaveatView { severity: Severity::Warning, is_routine: false, message, effect, hint }
-}
-
-fn loads(summaries: &[Summary]) -> Vec<TableView> {
-    let titled = |table| TableView { title: "Loads, offered and achieved".into(), ..table };
-    loads_table(&reached_loads(summaries)).map(titled).into_iter().collect()
 }
 
 /// The loads of all runs, each once: what was achieved is the mean over the runs, extremes are those of all runs.
@@ -144,29 +172,34 @@ fn commands(input: &PageInput<'_>) -> String {
     lines.join("\n") + "\n"
 }
 
-fn reproduce(input: &PageInput<'_>) -> Vec<TextBlock> {
+fn reproduce(input: &PageInput<'_>) -> Vec<Part> {
     let block = |title: &str, text: String| TextBlock { title: title.into(), text };
     let versions = block("Versions", reported_run::versions(input.runs).join("\n"));
-    let Some(PageExperiment { report, file }) = input.experiment else {
-        let mut specs: Vec<TextBlock> = Vec::new();
-        for run in input.runs {
-            if specs.len() == MOST_RUNS {
-                break;
-            }
-            let title = run.title_of_specification();
-            if specs.iter().all(|known| known.text != run.specification()) {
-                specs.push(block(&title, run.specification().to_owned()));
-            }
+    let blocks = match input.experiment {
+        Some(PageExperiment { report, file }) => {
+            let again = match &report.recipe {
+                Some(recipe) => {
+                    let scale = if recipe.scale == "usual" { String::new() } else { format!(" --{}", recipe.scale) };
+                    format!("latlab run {} {}{scale}", shell_word(&recipe.name), shell_word(&recipe.target))
+                }
+                None => format!("latlab run {FILE}"),
+            };
+            let commands = block("Commands", format!("{again}\n{}\n", input.command));
+            vec![commands, block(&format!("Experiment file (`{FILE}`)"), file.to_owned()), versions]
         }
-        return [block("Commands", commands(input)), versions].into_iter().chain(specs).collect();
-    };
-    let again = match &report.recipe {
-        Some(recipe) => {
-            let scale = if recipe.scale == "usual" { String::new() } else { format!(" --{}", recipe.scale) };
-            format!("latlab run {} {}{scale}", shell_word(&recipe.name), shell_word(&recipe.target))
+        None => {
+            let mut blocks = vec![block("Commands", commands(input)), versions];
+            for run in input.runs {
+                if blocks.len() < MOST_RUNS + 2 && blocks.iter().all(|known| known.text != run.specification()) {
+                    blocks.push(block(&run.title_of_specification(), run.specification().to_owned()));
+                }
+            }
+            blocks
         }
-        None => format!("latlab run {FILE}"),
     };
-    let commands = block("Commands", format!("{again}\n{}\n", input.command));
-    vec![commands, block(&format!("Experiment file (`{FILE}`)"), file.to_owned()), versions]
+    let mut parts: Vec<Part> = blocks.into_iter().map(Part::Text).collect();
+    if !input.summaries.is_empty() {
+        parts.extend([Part::Heading("Recordings".into()), recordings(input.summaries, input.showing)]);
+    }
+    parts
 }

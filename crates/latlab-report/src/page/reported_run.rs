@@ -6,8 +6,7 @@ use std::collections::BTreeSet;
 use crate::facts::{CommandLine, Driver, Frequency, HostFacts, InterfaceFacts};
 use crate::plan::Kind;
 use crate::recording::manifest::{EndFacts, Manifest};
-use crate::report::html::HostFactsView;
-use crate::report::view::RemarkView;
+use crate::report::view::{Part, RemarkView};
 use crate::units::human::{few_parts, percent, significant};
 
 /// What a page says of a run apart from its figures, in words.
@@ -54,9 +53,10 @@ impl ReportedRun {
 
     /// The title of [`specification`](ReportedRun::specification).
     pub(super) fn title_of_specification(&self) -> String {
-        match self.is_log {
-            true => format!("Log of {}, as it was read", self.run),
-            false => format!("Specification of {}, with every default filled in", self.run),
+        if self.is_log {
+            format!("Log of {}, as it was read", self.run)
+        } else {
+            format!("Specification of {}, with every default filled in", self.run)
         }
     }
 
@@ -77,8 +77,8 @@ fn ends(manifest: &Manifest) -> Vec<ReportedHost> {
             (format!("Host of the reflector, {target}"), &manifest.peer),
         ],
     };
-    let host = |(name, end): (String, &EndFacts)| ReportedHost { name, facts: facts(end) };
-    named.into_iter().map(host).filter(|host| !host.facts.is_empty()).collect()
+    let is_known = |end: &EndFacts| end.before.is_some() || end.after.is_some();
+    named.into_iter().filter(|(_, end)| is_known(end)).map(|(name, end)| ReportedHost::of(name, end)).collect()
 }
 
 /// A fact in words; `None` if it is unknown.
@@ -146,128 +146,79 @@ fn interface(facts: &InterfaceFacts) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join(" · ")
 }
 
-/// The known facts of an end before the run, and after it if they differ; then its load before and after, and how its CPUs
-/// spent the time between.
-fn facts(end: &EndFacts) -> Vec<ReportedFact> {
-    let of = |host: &Option<HostFacts>, fact: Fact| host.as_ref().and_then(fact);
-    let in_words = |(label, fact): (&'static str, Fact)| {
-        let text = match (of(&end.before, fact), of(&end.after, fact)) {
-            (Some(before), Some(after)) if before != after => format!("{before} before, {after} after"),
-            (before, after) => before.or(after)?,
-        };
-        Some(ReportedFact { label, values: FactValues::Texts([text].into()) })
-    };
-    let minutes = end.before.iter().chain(&end.after).filter_map(|host| Some(host.load_average?[0]));
-    let load = minutes.map(ValueRange::of).reduce(ValueRange::joined).map(FactValues::LoadAverage);
-    let activity = end.before.as_ref().zip(end.after.as_ref()).and_then(|(before, after)| after.activity_since(before));
-    let time = activity.map(|activity| FactValues::CpuTime {
-        busy: ValueRange::of(activity.all.busy),
-        stolen: ValueRange::of(activity.all.steal),
-    });
-    let load = load.map(|values| ReportedFact { label: "load average", values });
-    let time = time.map(|values| ReportedFact { label: "CPU time meanwhile", values });
-    FACTS.into_iter().filter_map(in_words).chain(load).chain(time).collect()
-}
-
 /// The hosts of all runs, each once; a fact with the values that it had.
-pub(super) fn hosts(runs: &[ReportedRun]) -> Vec<HostFactsView> {
+pub(super) fn hosts(runs: &[ReportedRun]) -> Vec<Part> {
     let mut merged: Vec<ReportedHost> = Vec::new();
     for host in runs.iter().flat_map(|run| &run.hosts) {
         match merged.iter_mut().find(|known| known.name == host.name) {
-            Some(known) => host.facts.iter().for_each(|fact| known.take(fact)),
+            Some(known) => known.take(host),
             None => merged.push(host.clone()),
         }
     }
-    merged.iter().map(ReportedHost::view).collect()
+    merged.iter().flat_map(|host| [Part::Heading(host.name.clone()), Part::Remarks(host.remarks())]).collect()
 }
 
 /// A host with its facts in one run or several.
 #[derive(Clone, Debug, PartialEq)]
 struct ReportedHost {
     name: String,
-    facts: Vec<ReportedFact>,
-}
-
-#[derive(Clone, Debug, PartialEq)]
-struct ReportedFact {
-    label: &'static str,
-    values: FactValues,
-}
-
-/// The values of a fact over the runs.
-#[derive(Clone, Debug, PartialEq)]
-enum FactValues {
-    Texts(BTreeSet<String>),
+    /// The values of each of [`FACTS`]; empty if it is not known.
+    facts: Vec<BTreeSet<String>>,
     /// Over a minute, before and after each run.
-    LoadAverage(ValueRange),
-    /// Shares of the time of all CPUs during a run.
-    CpuTime {
-        busy: ValueRange,
-        stolen: ValueRange,
-    },
-}
-
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct ValueRange {
-    least: f64,
-    most: f64,
+    load_averages: Vec<f64>,
+    /// Shares of the time of all CPUs during each run.
+    busy: Vec<f64>,
+    stolen: Vec<f64>,
 }
 
 impl ReportedHost {
-    fn take(&mut self, fact: &ReportedFact) {
-        match self.facts.iter_mut().find(|known| known.label == fact.label) {
-            Some(known) => known.values.take(&fact.values),
-            None => self.facts.push(fact.clone()),
+    /// An end before the run, and after it where that differs.
+    fn of(name: String, end: &EndFacts) -> ReportedHost {
+        let of = |host: &Option<HostFacts>, fact: Fact| host.as_ref().and_then(fact);
+        let in_words = |(_, fact): (&str, Fact)| match (of(&end.before, fact), of(&end.after, fact)) {
+            (Some(before), Some(after)) if before != after => Some(format!("{before} before, {after} after")),
+            (before, after) => before.or(after),
+        };
+        let both = end.before.iter().chain(&end.after);
+        let activity =
+            end.before.as_ref().zip(end.after.as_ref()).and_then(|(before, after)| after.activity_since(before));
+        ReportedHost {
+            name,
+            facts: FACTS.into_iter().map(|fact| in_words(fact).into_iter().collect()).collect(),
+            load_averages: both.filter_map(|host| Some(host.load_average?[0])).collect(),
+            busy: activity.iter().map(|activity| activity.all.busy).collect(),
+            stolen: activity.iter().map(|activity| activity.all.steal).collect(),
         }
     }
 
-    fn view(&self) -> HostFactsView {
-        let row = |fact: &ReportedFact| RemarkView { label: fact.label.into(), text: fact.values.words() };
-        HostFactsView { name: self.name.clone(), rows: self.facts.iter().map(row).collect() }
+    /// Takes the facts of another run.
+    fn take(&mut self, other: &ReportedHost) {
+        self.facts.iter_mut().zip(&other.facts).for_each(|(own, others)| own.extend(others.iter().cloned()));
+        self.load_averages.extend(&other.load_averages);
+        self.busy.extend(&other.busy);
+        self.stolen.extend(&other.stolen);
+    }
+
+    fn remarks(&self) -> Vec<RemarkView> {
+        let fact = |values: &BTreeSet<String>| match values.len() {
+            0 => None,
+            1 => values.first().cloned(),
+            _ => Some(format!("differs between runs: {}", few_parts(&values.iter().cloned().collect::<Vec<_>>()))),
+        };
+        let load = range(&self.load_averages, significant).map(|load| format!("{load} over 1 minute"));
+        let time = range(&self.busy, percent).zip(range(&self.stolen, percent));
+        let time = time.map(|(busy, stolen)| format!("{busy} busy, {stolen} stolen"));
+        let facts = FACTS.iter().zip(&self.facts).map(|((label, _), values)| (*label, fact(values)));
+        let all = facts.chain([("load average", load), ("CPU time meanwhile", time)]);
+        all.filter_map(|(label, text)| Some(RemarkView { label: label.into(), text: text? })).collect()
     }
 }
 
-impl FactValues {
-    /// Takes the values of the same fact of another run.
-    fn take(&mut self, other: &FactValues) {
-        match (self, other) {
-            (FactValues::Texts(known), FactValues::Texts(texts)) => known.extend(texts.iter().cloned()),
-            (FactValues::LoadAverage(known), FactValues::LoadAverage(range)) => *known = known.joined(*range),
-            (FactValues::CpuTime { busy, stolen }, FactValues::CpuTime { busy: more_busy, stolen: more_stolen }) => {
-                (*busy, *stolen) = (busy.joined(*more_busy), stolen.joined(*more_stolen));
-            }
-            _ => {}
-        }
-    }
-
-    fn words(&self) -> String {
-        match self {
-            FactValues::Texts(texts) if texts.len() > 1 => {
-                format!("differs between runs: {}", few_parts(&texts.iter().cloned().collect::<Vec<_>>()))
-            }
-            FactValues::Texts(texts) => texts.iter().cloned().collect(),
-            FactValues::LoadAverage(range) => format!("{} over 1 minute", range.words(significant)),
-            FactValues::CpuTime { busy, stolen } => {
-                format!("{} busy, {} stolen", busy.words(percent), stolen.words(percent))
-            }
-        }
-    }
-}
-
-impl ValueRange {
-    fn of(value: f64) -> ValueRange {
-        ValueRange { least: value, most: value }
-    }
-
-    fn joined(self, other: ValueRange) -> ValueRange {
-        ValueRange { least: self.least.min(other.least), most: self.most.max(other.most) }
-    }
-
-    /// `0 % to 12 %`, or `12 %`.
-    fn words(self, shown: fn(f64) -> String) -> String {
-        let (least, most) = (shown(self.least), shown(self.most));
-        if least == most { least } else { format!("{least} to {most}") }
-    }
+/// `0 % to 12 %`, or `12 %`; `None` of no values.
+fn range(values: &[f64], shown: fn(f64) -> String) -> Option<String> {
+    let [least, most] = [f64::min, f64::max].map(|of| values.iter().copied().reduce(of));
+    let (least, most) = (shown(least?), shown(most?));
+    Some(if least == most { least } else { format!("{least} to {most}") })
 }
 
 /// The software that made the recordings, each version once.

@@ -1,19 +1,18 @@
 //! The question and the verdict of a page, one sentence each. A verdict says what the comparisons decide, and of a single run
 //! what was measured; it never compares runs by itself.
 
-use std::collections::BTreeMap;
-
 use super::input::{PageExperiment, PageInput, as_code};
-use crate::analysis::comparison::{Comparison, ComparisonMethod, Comparisons, Evidence, Quantity, Verdict};
-use crate::analysis::experiment::ConditionRow;
+use crate::analysis::comparison::{Comparison, ComparisonMethod, Comparisons, Quantity, Verdict};
+use crate::analysis::experiment::{ColumnFigure, ConditionRow};
 use crate::analysis::{Kind, Summary};
 use crate::metric::Metric;
-use crate::recipe;
+use crate::recipe::{self, Column};
 use crate::report::comparison::{
     compared_factors, lacks_runs, pair_name, quantity_change, quantity_figure, several_metrics, shared_reason,
+    undecided_reason,
 };
 use crate::report::heading::{Headline, heading};
-use crate::stats::{Description, Interval, QuantileEstimate};
+use crate::report::quantiles::in_words;
 use crate::units::Nanos;
 use crate::units::human::{ABSENT, bit_rate, counted, grouped, listed, percent, quantile, span};
 
@@ -34,7 +33,7 @@ pub(super) fn question(input: &PageInput<'_>) -> String {
 fn question_of_groups(comparisons: &Comparisons) -> String {
     let asked = asked_quantities(comparisons);
     let (how, that) = if asked.len() == 1 { ("How does", "that") } else { ("How do", "those") };
-    let figures = in_words(&asked);
+    let figures = listed_quantities(&asked);
     match (compared_factors(comparisons), comparisons.groups.groups.split_first()) {
         (Some(factors), _) => {
             let factors: Vec<String> = factors.split(" and ").map(str::to_owned).collect();
@@ -60,7 +59,7 @@ fn asked_quantities(comparisons: &Comparisons) -> Vec<Quantity> {
 }
 
 /// `the p50 and p99 of the round trip delay and the loss ratio`
-fn in_words(quantities: &[Quantity]) -> String {
+fn listed_quantities(quantities: &[Quantity]) -> String {
     let mut by_metric: Vec<(&str, Vec<String>)> = Vec::new();
     for quantity in quantities {
         let metric = if quantity.is_share() { "" } else { quantity.metric_title() };
@@ -104,9 +103,10 @@ pub(super) fn verdict(input: &PageInput<'_>, names: &[String]) -> String {
         (None, [one]) => verdict_of_run(one),
         (None, several) => input.experiment.and_then(single).unwrap_or_else(|| verdict_of_runs(several, names)),
     };
-    match input.summaries.iter().all(Summary::is_trustworthy) {
-        true => found,
-        false => format!("{found} A fatal caveat says why figures are not to be trusted."),
+    if input.summaries.iter().all(Summary::is_trustworthy) {
+        found
+    } else {
+        format!("{found} A fatal caveat says why figures are not to be trusted.")
     }
 }
 
@@ -117,101 +117,57 @@ const CHANGES: usize = 3;
 fn verdict_of_comparison(comparisons: &Comparisons) -> String {
     let rows: Vec<&Comparison> = comparisons.rows.iter().filter(|row| !lacks_runs(row)).collect();
     let undecided = rows.iter().filter(|row| row.verdict == Verdict::Undecided).count();
-    let mut parts = decided_parts(&rows, comparisons);
-    match parts.is_empty() {
-        true if rows.is_empty() => "Nothing could be compared.".into(),
-        true if undecided == 0 => "Neither group has what was compared: all ratios are 0.".into(),
-        true => {
-            let reason = shared_reason(&comparisons.rows).unwrap_or_default();
-            // What stands behind a semicolon is advice.
-            let reason = reason.split(';').next().filter(|it| !it.is_empty());
-            let reason = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
-            format!("Undecided in {}{reason}.", all_comparisons(rows.len()))
-        }
-        false => {
-            let is_are = if undecided == 1 { "is" } else { "are" };
-            parts.extend((undecided > 0).then(|| format!("{} {is_are} undecided", counted(undecided, "comparison"))));
-            format!("{}.", parts.join("; "))
-        }
+    let is_decided = |row: &&&Comparison| !matches!(row.verdict, Verdict::Undecided | Verdict::None);
+    let mut decided: Vec<&Comparison> = rows.iter().filter(is_decided).copied().collect();
+    if rows.is_empty() {
+        return "Nothing could be compared.".into();
     }
-}
-
-fn all_comparisons(count: usize) -> String {
-    match count {
-        1 => "the only comparison".into(),
-        2 => "both comparisons".into(),
-        _ => format!("all {}", counted(count, "comparison")),
+    if decided.is_empty() && undecided == 0 {
+        return "Neither group has what was compared: all ratios are 0.".into();
     }
-}
-
-/// The first changes that are decided, with those of one pair of groups behind its name, and how many more there are.
-fn decided_parts(rows: &[&Comparison], comparisons: &Comparisons) -> Vec<String> {
-    let (name, with_metric) = (pair_name(comparisons), several_metrics(&comparisons.rows));
-    let (mut parts, mut left, mut more) = (Vec::new(), CHANGES, 0);
-    for pair in decided_pairs(rows) {
-        let changes = changes(&pair, with_metric);
-        let shown = changes.len().min(left);
-        if shown > 0 {
-            parts.push(format!("{}: {}", name(pair[0]), changes[..shown].join(", ")));
-        }
-        left -= shown;
-        more += changes.len() - shown;
+    if decided.is_empty() {
+        // What stands behind a semicolon is advice.
+        let reason = shared_reason(&comparisons.rows).unwrap_or_default();
+        let reason = reason.split(';').next().filter(|it| !it.is_empty()).map(|reason| format!(": {reason}"));
+        let all = if undecided == 1 { String::new() } else { format!("all {} ", grouped(undecided as u64)) };
+        let noun = if undecided == 1 { "the only comparison" } else { "comparisons" };
+        return format!("Undecided in {all}{noun}{}.", reason.unwrap_or_default());
     }
-    parts.extend((more > 0).then(|| format!("{} more in the table", grouped(more as u64))));
-    parts
-}
-
-/// The decided rows of each pair of groups, most urgent pairs and rows first.
-fn decided_pairs<'a>(rows: &[&'a Comparison]) -> Vec<Vec<&'a Comparison>> {
-    let mut pairs: BTreeMap<(usize, usize), Vec<&Comparison>> = BTreeMap::new();
-    let mut order = Vec::new();
-    for row in rows.iter().filter(|row| !matches!(row.verdict, Verdict::Undecided | Verdict::None)) {
-        let pair = (row.baseline, row.candidate);
-        let of_pair = pairs.entry(pair).or_default();
-        order.extend(of_pair.is_empty().then_some(pair));
-        of_pair.push(row);
-    }
-    let mut pairs: Vec<Vec<&Comparison>> = order.iter().filter_map(|pair| pairs.remove(pair)).collect();
-    pairs.iter_mut().for_each(|pair| pair.sort_by_key(|row| urgency(row)));
-    pairs.sort_by_key(|pair| urgency(pair[0]));
-    pairs
-}
-
-/// Infinite figures come first, then ratios such as losses that differ, then all others.
-fn urgency(row: &Comparison) -> u8 {
-    match row.method {
+    // Infinite figures come first, then ratios such as losses that differ, then all others.
+    decided.sort_by_key(|row| match row.method {
         ComparisonMethod::Separated | ComparisonMethod::Placements => 0,
         _ if row.quantity.is_share() && row.verdict != Verdict::Equivalent => 1,
         _ => 2,
+    });
+    let (name, with_metric) = (pair_name(comparisons), several_metrics(&comparisons.rows));
+    let pairs = decided[..decided.len().min(CHANGES)]
+        .chunk_by(|one, other| (one.baseline, one.candidate) == (other.baseline, other.candidate));
+    let changes = |pair: &[&Comparison]| pair.iter().map(|row| change(row, with_metric)).collect::<Vec<_>>().join(", ");
+    let mut parts: Vec<String> = pairs.map(|pair| format!("{}: {}", name(pair[0]), changes(pair))).collect();
+    if let Some(more) = decided.len().checked_sub(CHANGES).filter(|more| *more > 0) {
+        parts.push(format!("{} more in the table", grouped(more as u64)));
     }
-}
-
-/// What is decided of a pair of groups. Without any answer all its rows say the same.
-fn changes(pair: &[&Comparison], with_metric: bool) -> Vec<String> {
-    let Evidence { runs, unanswered, .. } = pair[0].evidence;
-    if pair[0].method == ComparisonMethod::Separated && unanswered.1 == runs.1 {
-        return vec!["no probe was answered".into()];
+    if undecided > 0 {
+        parts.push(format!(
+            "{} {} undecided",
+            counted(undecided, "comparison"),
+            if undecided == 1 { "is" } else { "are" }
+        ));
     }
-    if pair[0].method == ComparisonMethod::Separated && unanswered.0 == runs.0 {
-        return vec!["no probe of the baseline was answered".into()];
-    }
-    pair.iter().map(|row| change(row, with_metric)).collect()
+    format!("{}.", parts.join("; "))
 }
 
 fn change(row: &Comparison, with_metric: bool) -> String {
-    let name = match with_metric && !row.quantity.is_share() {
-        true => format!("{} of the {}", statistic(row.quantity), row.quantity.metric_title()),
-        false => statistic(row.quantity),
+    let name = if with_metric && !row.quantity.is_share() {
+        format!("{} of the {}", statistic(row.quantity), row.quantity.metric_title())
+    } else {
+        statistic(row.quantity)
     };
-    let Evidence { runs, infinite, .. } = row.evidence;
-    let found = match infinite {
-        (0, 0) => quantity_change(row),
-        (0, candidate) => format!("infinite in {candidate} of {}", counted(runs.1, "run")),
-        (baseline, candidate) => {
-            format!("infinite in {candidate} of {} instead of {baseline} of {}", counted(runs.1, "run"), runs.0)
-        }
+    let found = match row.method {
+        ComparisonMethod::Separated | ComparisonMethod::Placements => undecided_reason(row),
+        _ => None,
     };
-    format!("{name} {}, {found}", row.verdict.word())
+    format!("{name} {}, {}", row.verdict.word(), found.unwrap_or_else(|| quantity_change(row)))
 }
 
 /// The statistics of an experiment with one judged condition over its runs, infinite ones first; the condition has a `name` if
@@ -241,150 +197,93 @@ fn mean_words(row: &ConditionRow) -> Option<String> {
     Some(format!("{} {}{}", statistic(row.quantity), figure(mean), interval.unwrap_or_default()))
 }
 
-/// Runs that are not compared: what their medians are, without a claim that they differ.
+/// Runs that are not compared: between what their medians lie, without a claim that they differ.
 fn verdict_of_runs(summaries: &[Summary], names: &[String]) -> String {
     let Some(first) = summaries.first() else { return "No run can be used.".into() };
-    let metric = first.metric;
-    let (mut finite, mut infinite, mut unknown) = (Vec::new(), Vec::new(), Vec::new());
-    for (summary, name) in summaries.iter().zip(names.iter().cloned()) {
-        match middle(summary, metric) {
-            Some(value) if value.is_finite() => finite.push((value, name)),
-            Some(_) => infinite.push(name),
-            None => unknown.push(name),
-        }
-    }
-    finite.sort_by(|one, other| one.0.total_cmp(&other.0));
-    let of_all = |what: &str, names: &[String]| {
-        let count = format!("{} of {}", names.len(), counted(summaries.len(), "run"));
-        (!names.is_empty()).then(|| format!("{what} in {count} ({})", as_code(names)))
-    };
-    let parts = [of_all("infinite", &infinite), of_all("unknown", &unknown), finite_range(metric, &finite)];
-    let parts: Vec<String> = parts.into_iter().flatten().collect();
-    let what = if metric.is_rate() { "Means" } else { "Medians" };
-    format!("{what} of single runs are {}; whether conditions differ was not tested.", listed(&parts))
+    let middles = summaries.iter().zip(names).map(|(summary, name)| Some((middle(summary, first.metric)?, name)));
+    let mut middles: Vec<(f64, &String)> = middles.flatten().collect();
+    middles.sort_by(|one, other| one.0.total_cmp(&other.0));
+    let (Some(least), Some(most)) = (middles.first(), middles.last()) else { return "Nothing was measured.".into() };
+    let shown = |value: f64| if value.is_finite() { figure(first.metric, value) } else { "infinite".into() };
+    let what = if first.metric.is_rate() { "Means" } else { "Medians" };
+    format!(
+        "{what} of single runs are between {} (`{}`) and {} (`{}`); whether conditions differ was not tested.",
+        shown(least.0),
+        least.1,
+        shown(most.0),
+        most.1
+    )
 }
 
 /// The median of a delay, which is infinite among the lost probes, or the mean of a rate; `None` if it is not known.
 fn middle(summary: &Summary, metric: Metric) -> Option<f64> {
     let described = summary.metrics.get(&metric).filter(|described| described.n > 0)?;
-    if metric.is_rate() { described.mean } else { Some(at(described, 0.5)?.value.unwrap_or(f64::INFINITY)) }
+    if metric.is_rate() {
+        described.mean
+    } else {
+        Some(described.quantiles.iter().find(|own| own.q == 0.5)?.value.unwrap_or(f64::INFINITY))
+    }
 }
 
-/// The ends of `sorted` figures with the names of their runs; equal ends once.
-fn finite_range(metric: Metric, sorted: &[(f64, String)]) -> Option<String> {
-    let (least, most) = (sorted.first()?, sorted.last()?);
-    let (low, high) = (figure(metric, least.0), figure(metric, most.0));
-    let names: Vec<String> = sorted.iter().map(|run| run.1.clone()).collect();
-    Some(match low == high {
-        true => format!("{low} ({})", as_code(&names)),
-        false => format!("between {low} (`{}`) and {high} (`{}`)", least.1, most.1),
-    })
-}
-
-/// What the comparison is of and what `others` are of, if these do not show it; else empty. Beside the main metric they show
-/// `further` ones.
-pub(super) fn other_metric(input: &PageInput<'_>, compared: &str, others: &str, further: &[Metric]) -> String {
-    let (Some(comparisons), Some(first)) = (input.comparisons, input.summaries.first()) else { return String::new() };
-    let main = first.metric.title();
+/// What the comparison is of and what `others` are of, if these do not show it. Beside the main metric they show `further` ones.
+pub(super) fn other_metric(input: &PageInput<'_>, compared: &str, others: &str, further: &[Metric]) -> Option<String> {
+    let main = input.summaries.first()?.metric.title();
+    let asked = asked_quantities(input.comparisons?);
     let mut titles: Vec<String> = Vec::new();
-    for quantity in asked_quantities(comparisons).iter().filter(|quantity| !quantity.is_share()) {
-        let title = quantity.metric_title();
+    for title in asked.iter().filter(|quantity| !quantity.is_share()).map(|quantity| quantity.metric_title()) {
         if !titles.iter().any(|known| known == title) {
             titles.push(title.into());
         }
     }
     let is_shown = |title: &String| title == main || further.iter().any(|metric| metric.title() == title);
-    match titles.is_empty() || titles.iter().any(is_shown) {
-        true => String::new(),
-        false => format!("{compared} of the {}; {others} of the {main}.", listed(&titles)),
-    }
+    let is_other = !titles.is_empty() && !titles.iter().any(is_shown);
+    is_other.then(|| format!("{compared} of the {}; {others} of the {main}.", listed(&titles)))
 }
 
-/// Why no plot shows a delay, or a rate: no run has one. Empty if a run has one, or without runs.
-pub(super) fn without_plots(summaries: &[Summary]) -> String {
+/// Why no plot shows a delay, or a rate: no run has one. `None` if a run has one, or without runs.
+pub(super) fn without_plots(summaries: &[Summary]) -> Option<String> {
     let described = || summaries.iter().filter_map(|summary| summary.metrics.get(&summary.metric));
-    let sum = |of: fn(&Description) -> u64| described().map(of).sum::<u64>();
-    let n = sum(|all| all.n);
-    let Some(first) = summaries.first().filter(|_| n == sum(|all| all.lost)) else { return String::new() };
+    let (n, lost) = described().fold((0, 0), |(n, lost), all| (n + all.n, lost + all.lost));
+    let first = summaries.first().filter(|_| n == lost)?;
     let in_runs = if summaries.len() > 1 { format!(" in {}", counted(summaries.len(), "run")) } else { String::new() };
-    match n {
+    Some(match n {
         0 if first.metric.is_rate() => format!("Plots of rates are missing: nothing was measured{in_runs}."),
         0 => format!("Plots of delays are missing: nothing was measured{in_runs}."),
         1 => format!("Plots of delays are missing: the only probe{in_runs} was lost or late."),
-        _ => format!(
-            "Plots of delays are missing: all of {} {}{in_runs} were lost or late.",
-            grouped(n),
-            first.kind.rows()
-        ),
-    }
+        _ => {
+            let rows = first.kind.rows();
+            format!("Plots of delays are missing: all of {} {rows}{in_runs} were lost or late.", grouped(n))
+        }
+    })
 }
 
 /// Median, p99 and losses of a single run, and how many probes were due and not sent.
 fn verdict_of_run(summary: &Summary) -> String {
-    let (metric, kind) = (summary.metric, summary.kind);
-    let noun = kind.rows().trim_end_matches('s');
-    let unsent = if metric.is_rate() { 0 } else { summary.counts.send_failed + summary.counts.not_sent };
-    let sent = if unsent > 0 { format!("sent {noun}") } else { noun.into() };
-    let found = match summary.metrics.get(&metric).filter(|described| described.n > 0) {
-        None => "Nothing was measured".into(),
-        Some(rate) if metric.is_rate() => rate_words(rate, summary),
-        Some(delay) if delay.lost == delay.n => {
-            format!("Answered in time: 0 of {}", counted(delay.n as usize, &sent))
-        }
-        Some(delay) => {
-            let figures = [0.5, 0.99].into_iter().filter_map(|q| quantile_words(metric, delay, q)).collect::<Vec<_>>();
-            let losses = match delay.lost {
-                0 if kind.has_target() && summary.knows_losses => Some("none was lost or late".into()),
-                0 => None,
-                lost => Some(format!("{} {} lost or late", grouped(lost), were(lost))),
-            };
-            let figures = Some(figures.join(", ")).filter(|words| !words.is_empty());
-            let words: Vec<String> = figures.into_iter().chain(losses).collect();
-            format!("Of {} {}", counted(delay.n as usize, &sent), words.join("; "))
-        }
+    let (metric, rows) = (summary.metric, summary.kind.rows());
+    let Some(described) = summary.metrics.get(&metric).filter(|described| described.n > 0) else {
+        return "Nothing was measured.".into();
     };
-    let due = || counted(summary.counts.due() as usize, &format!("due {noun}"));
-    let unsent = (unsent > 0).then(|| format!("; {} of {} {} not sent", grouped(unsent), due(), were(unsent)));
-    format!("{found}{}.", unsent.unwrap_or_default())
-}
-
-const fn were(count: u64) -> &'static str {
-    if count == 1 { "was" } else { "were" }
-}
-
-fn rate_words(rate: &Description, summary: &Summary) -> String {
-    let metric = summary.metric;
-    let mean = rate.mean.map_or_else(|| ABSENT.into(), |mean| figure(metric, mean));
-    let loss = summary.ratios.loss.map(|loss| format!(", the loss ratio is {}", percent(loss)));
-    format!("The mean delivered rate is {mean}{}{}", interval(metric, rate.mean_interval), loss.unwrap_or_default())
-}
-
-/// `p99 is 61.9 µs (61.3 µs to 62.5 µs)`; `None` if the summary has no such quantile.
-fn quantile_words(metric: Metric, described: &Description, q: f64) -> Option<String> {
-    let estimate = at(described, q)?;
-    let name = if q == 0.5 { "the median".into() } else { quantile(q) };
-    let bound = estimate.lower_bound.filter(|_| !estimate.supported);
-    let bound = bound.map(|bound| format!(" (at least {} with 95 % confidence)", figure(metric, bound)));
-    Some(match estimate.value {
-        None if estimate.is_surely_lost() => format!("{name} lies among the lost probes"),
-        None => format!("{name} may lie among the lost probes{}", bound?),
-        Some(value) if estimate.supported => {
-            format!("{name} is {}{}", figure(metric, value), interval(metric, estimate.interval))
-        }
-        Some(value) => format!("{name} is {}{}", figure(metric, value), bound.unwrap_or_default()),
-    })
-}
-
-fn at(described: &Description, q: f64) -> Option<&QuantileEstimate> {
-    described.quantiles.iter().find(|estimate| estimate.q == q)
-}
-
-fn interval(metric: Metric, interval: Option<Interval>) -> String {
-    let words = interval.and_then(|it| {
-        let (low, high) = (figure(metric, it.low?), figure(metric, it.high?));
-        Some(if low == high { format!(" ({low} at both ends)") } else { format!(" ({low} to {high})") })
-    });
-    words.unwrap_or_default()
+    if metric.is_rate() {
+        let mean = described.mean.map_or_else(|| ABSENT.into(), |mean| figure(metric, mean));
+        let loss = summary.ratios.loss.map(|loss| format!(", the loss ratio is {}", percent(loss)));
+        return format!("The mean delivered rate is {mean}{}.", loss.unwrap_or_default());
+    }
+    let quantile = |q: f64| {
+        let shown = in_words(ColumnFigure::of(Column::Quantile(q), described), |ns| figure(metric, ns));
+        format!("{} is {shown}", quantile(q))
+    };
+    let losses = match described.lost {
+        0 if summary.kind.has_target() && summary.knows_losses => "; none was lost or late".into(),
+        0 => String::new(),
+        lost => format!("; {} lost or late", grouped(lost)),
+    };
+    let due = summary.counts.due();
+    let unsent = match summary.counts.send_failed + summary.counts.not_sent {
+        0 => String::new(),
+        unsent => format!("; {} of {} due {rows} not sent", grouped(unsent), grouped(due)),
+    };
+    let n = grouped(described.n);
+    format!("Of {n} {rows} {}, {}{losses}{unsent}.", quantile(0.5), quantile(0.99))
 }
 
 fn figure(metric: Metric, value: f64) -> String {

@@ -25,8 +25,9 @@ use crate::metric::Metric;
 use crate::plan::Contrast;
 use crate::plan::defaults::{MINISTAT_GROUPS_MAX, MINISTAT_VALUES_MIN};
 use crate::recording::Recording;
-use crate::report::comparison::{self, Companions, ComparisonShowing, ComparisonView};
+use crate::report::comparison::{self, Companions};
 use crate::report::ministat::{MinistatForm, MinistatGroup, render};
+use crate::report::{markdown, text};
 use crate::stats::Outline;
 
 /// What is compared, by which statistics.
@@ -137,12 +138,12 @@ fn show(
         let serious = comparisons.caveats.iter().filter(|caveat| caveat.severity > Severity::Note);
         serious.for_each(|caveat| console.caveat(caveat));
     }
-    let view = || ComparisonView::of(comparisons, gated, ComparisonShowing { explain: typed.showing.explain });
+    let parts = || comparison::parts(comparisons, gated, typed.showing.explain);
     let style = console.data_style();
     match format {
         _ if json => console.document(&comparison::json(comparisons, gated, Companions::default())),
-        FormatWord::Text => console.data(&comparison::text(&view(), style)),
-        FormatWord::Markdown => console.data(&comparison::markdown(&view())),
+        FormatWord::Text => console.data(&text::render(&parts(), style)),
+        FormatWord::Markdown => console.data(&markdown::render(&parts())),
         FormatWord::Csv => console.values(&comparison::csv(comparisons)),
     }
 }

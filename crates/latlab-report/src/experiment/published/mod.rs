@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::analysis::experiment::{ColumnFigure, IMPOSSIBLE, MeasuredRow, PublishedResults};
 use crate::recipe::{FiguresOf, Published, PublishedRow};
-use crate::report::quantiles::{Cells, ShownQuantile, legend};
+use crate::report::quantiles::{Cells, cells_over_runs, legend};
 use crate::report::remarks::past_the_stack;
 use crate::report::text::{Style, body_width, width, wrap};
 use crate::stats::MeanDifference;
@@ -343,7 +343,7 @@ fn against_first(difference: MeanDifference) -> String {
 /// `12.345`; `(12.345)` if it is an unsupported quantile; `lost` if lost probes make it infinite, without a bound below it; `–`
 /// if unknown.
 fn cells(figure: ColumnFigure, decimals: usize) -> Cells {
-    ShownQuantile::of_column(figure).cells(|value| format!("{value:.decimals$}"))
+    cells_over_runs(figure, |value| format!("{value:.decimals$}"))
 }
 
 /// What stands below the measured figures: the lower bounds of those without support.

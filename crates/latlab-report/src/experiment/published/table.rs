@@ -6,11 +6,13 @@ use super::{
 };
 use crate::analysis::experiment::{MeasuredRow, PublishedResults};
 use crate::recipe::{FiguresOf, Published};
-use crate::report::over_runs::MEDIAN_IS_LOST;
 use crate::report::quantiles::LOST;
 use crate::report::remarks::past_the_stack;
 use crate::report::view::{ColumnView, GroupView, RowView, TableView};
 use crate::units::human::ABSENT;
+
+const MEDIAN_IS_LOST: &str =
+    "lost: infinite, since the figures of half of the runs or more lie among their lost probes";
 
 /// The publication with the measured figures, a row for each source of figures; of a publication of halves a second table has
 /// the measured figures doubled.
@@ -99,14 +101,14 @@ struct Line {
 
 impl Lines {
     fn push(&mut self, label: &str, cells: Vec<String>, basis: &str) {
-        let row = RowView { label: label.into(), quiet: false };
+        let row = RowView::of(label);
         self.rows.push(Line { row, cells, basis: basis.into() });
     }
 
     /// Adds what stands below the last row, which may be nothing.
     fn push_quiet(&mut self, cells: Vec<String>, basis: &str) {
         if !basis.is_empty() || cells.iter().any(|cell| !cell.is_empty()) {
-            let row = RowView { label: String::new(), quiet: true };
+            let row = RowView::below("");
             self.rows.push(Line { row, cells, basis: basis.into() });
         }
     }
@@ -115,11 +117,10 @@ impl Lines {
         let Lines { columns, rows } = self;
         let cells = |column: usize| rows.iter().map(move |line| line.cells.get(column).cloned().unwrap_or_default());
         let figures = columns.into_iter().enumerate();
-        let figures = figures.map(|(column, heading)| ColumnView { heading, cells: cells(column).collect() });
-        let basis =
-            ColumnView { heading: "sample".into(), cells: rows.iter().map(|line| line.basis.clone()).collect() };
+        let figures = figures.map(|(column, heading)| ColumnView::figures(&heading, cells(column)));
+        let basis = ColumnView::figures("sample", rows.iter().map(|line| line.basis.clone()));
         let columns = figures.chain([basis]).collect();
-        let groups = vec![GroupView { heading: String::new(), columns }];
+        let groups = vec![GroupView::plain(columns)];
         TableView { title, groups, rows: rows.into_iter().map(|line| line.row).collect(), ..TableView::default() }
     }
 }
