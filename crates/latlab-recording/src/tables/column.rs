@@ -108,7 +108,7 @@ words! {
     Fate: Fate::ALL, Fate::word;
     StreamEnd: StreamEnd::ALL, StreamEnd::word;
     Via: Via::ALL, Via::word;
-    Metric: Metric::VALUES, Metric::name;
+    Metric: Metric::every(), Metric::name;
     Side: [Side::Local, Side::Peer], Side::word;
 }
 

@@ -2,7 +2,7 @@
 
 use std::fs::{self, File, Metadata, OpenOptions, Permissions};
 use std::io::{self, BufWriter, Write};
-use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Component, Path, PathBuf};
 
 use rustix::process::geteuid;
@@ -31,8 +31,10 @@ impl OutputFile {
         } else {
             let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
             // Narrower than the mode of a file to replace, until it has that mode.
-            let mode = Permissions::from_mode(if replaced.is_some() { 0o600 } else { 0o666 });
-            let new = Builder::new().permissions(mode).tempfile_in(directory.unwrap_or(Path::new(".")))?;
+            let mode = if replaced.is_some() { 0o600 } else { 0o666 };
+            let new = Builder::new().make_in(directory.unwrap_or(Path::new(".")), |path| {
+                OpenOptions::new().write(true).create_new(true).mode(mode).open(path)
+            })?;
             replaced.map_or(Ok(()), |replaced| keep_access(new.as_file(), &replaced))?;
             let (file, next) = new.into_parts();
             (file, Some(next))

@@ -290,7 +290,7 @@ fn an_agent_refuses_a_terminal() {
     Latlab::new()
         .line("agent")
         .stdout(empty())
-        .stderr(contains("`agent` needs `--stdio`"))
+        .stderr(contains("`latlab agent` needs `--stdio`"))
         .stderr(contains("hint: `latlab ping ssh:HOST`"))
         .failure(2);
     let typed = format!("{} agent --stdio", BINARY);

@@ -300,32 +300,6 @@ fn a_full_disk_ends_the_run_and_the_recording_is_readable() {
     assert_eq!(printed.matches("recording    disk/").count(), 2, "both have a summary: {printed}");
 }
 
-/// On a disk on which the run without a trace fits, the run with a trace fits too: the trace is cut or left out.
-#[test]
-fn a_trace_does_not_use_the_disk_space_of_rows() {
-    let home = tempfile::tempdir().expect("a temporary directory");
-    let script = "mkdir -p disk && mount -t tmpfs -o size=\"$1\" tmpfs disk && shift && \
-                  \"$0\" wakeup -i 1ms -n 20 --warmup 5 --break \"$1\" --store disk && \
-                  ls disk/* && grep -c '\"trace\": \"trace.txt\"' disk/*/manifest.json";
-    let fits = |kib: u32, late: &str| in_own_mounts(home.path(), script, &[&format!("{kib}k"), late]);
-    let mut enough = None;
-    for kib in (60..=240).step_by(4) {
-        let Some((_, printed)) = fits(kib, "1h") else { return };
-        if printed.contains("\nwakeups.parquet\n") {
-            enough = Some(kib);
-            break;
-        }
-    }
-    let enough = enough.expect("240 KiB are enough for a manifest, its reserve and 20 rows");
-    for kib in (enough + 4..enough + 32).step_by(4) {
-        let Some((code, printed)) = fits(kib, "1ns") else { return };
-        assert!(printed.contains("\nwakeups.parquet\n"), "{kib} KiB of at least {enough}: {printed}");
-        let (kept, named) = (printed.contains("\ntrace.txt\n"), code == Some(0));
-        assert!(kept == named && !printed.contains(".unfinished"), "{kib} KiB: {printed}");
-        assert!(kept || printed.contains("there is no trace around"), "{kib} KiB: {printed}");
-    }
-}
-
 #[test]
 fn the_death_of_the_reflector_process_ends_the_run_with_exit_code_4() {
     for line in ["-d 50s", "-d 50s -i 10ms", "-d 50s -i 10ms -s 64,128"] {

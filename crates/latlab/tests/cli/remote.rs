@@ -89,7 +89,7 @@ fn doctor_examines_the_host_of_an_agent() {
     let blocked = Latlab::new().args(["doctor", &local_agent(), "--peer-cpu", "1023"]).stdout(contains("CPU 1023"));
     blocked.stdout(contains("blocker")).stderr(empty()).failure(1);
     for (line, message, hint) in [
-        ("doctor pi3", "`TARGET` cannot be `pi3`", "`latlab doctor ssh:pi3`"),
+        ("doctor pi3", "`pi3:9862` cannot go with `latlab doctor`", "`latlab doctor ssh:HOST`"),
         ("doctor ssh:pi3 --restore", "`--restore` cannot go with `ssh:pi3`", "run it on that host"),
         ("doctor ssh:pi3 --calibrate", "`--calibrate` cannot go with `ssh:pi3`", "run it on that host"),
         ("doctor ssh:pi3 --cpu 1", "`--cpu` cannot go with `ssh:pi3`", "--peer-cpu"),
