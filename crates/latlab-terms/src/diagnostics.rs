@@ -107,7 +107,7 @@ pub fn names_full_disk(cause: &str) -> bool {
     ["(ENOSPC)", "(EDQUOT)"].iter().any(|name| cause.contains(name))
 }
 
-/// The message alone; [`crate::console::Console::failure`] prints all of it.
+/// The message alone; the console prints all of it.
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)

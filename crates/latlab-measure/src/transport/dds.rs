@@ -92,7 +92,7 @@ pub(super) fn partition(address: SocketAddr, reliability: Reliability, sender: &
 
 /// Joins the domain of `spec` at `local`. `peer`: the host that is asked for its participants, which may be this one. The
 /// threads of the library get the pin and the priority of the calling thread; if that `spins`, see
-/// [`set_policy_of_library`].
+/// `set_policy_of_library`.
 pub fn join(spec: DdsSpec, local: IpAddr, peer: IpAddr, spins: bool) -> Result<Participant, TransportError> {
     if spec.multicast && local.is_loopback() {
         // Its sockets receive at every address.

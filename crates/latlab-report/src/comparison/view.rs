@@ -59,6 +59,9 @@ struct PairNames {
     shared: Factors,
 }
 
+/// A row with the levels that its groups share, and its notes.
+type ContrastRow<'a> = (&'a Comparison, Factors, Vec<String>);
+
 impl<'a> GroupNames<'a> {
     fn of(comparisons: &'a Comparisons) -> GroupNames<'a> {
         let groups = &comparisons.groups;
@@ -146,7 +149,7 @@ impl<'a> GroupNames<'a> {
 
     /// The rows whose groups have runs, by contrast in order of first occurrence; `None` without any.
     fn table(&self, rows: &[Comparison], showing: Rows) -> Option<TableView> {
-        let mut contrasts: Vec<(String, Vec<(&Comparison, Factors, Vec<String>)>)> = Vec::new();
+        let mut contrasts: Vec<(String, Vec<ContrastRow<'_>>)> = Vec::new();
         let (mut known, mut given) = (BTreeMap::new(), BTreeSet::new());
         for row in rows.iter().filter(|row| !lacks_runs(row)) {
             let PairNames { contrast, several, shared } = self.pair(row);

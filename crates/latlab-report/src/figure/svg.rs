@@ -1,6 +1,6 @@
 //! Figures as SVG: within a page, where a script may add to them, and as files for papers.
 //!
-//! What the script relies on: `svg.figure` has `data-x` and `data-y`, each `KIND FROM TO FACTOR SIGN` ([`Axis::attribute`]).
+//! What the script relies on: `svg.figure` has `data-x` and `data-y`, each `KIND FROM TO FACTOR SIGN` (`Axis::attribute`).
 //! Its children are `g.axis.x` and `g.axis.y`, each with `g.ticks`; `svg.area`, whose `viewBox` is in pixels of the area; and
 //! `g.legend`. A `g.series` and the `g.entry` of the legend that names it have the class of the same colour, `s0` to `s7`.
 //! `script.data` has what is shown of each mark, as JSON: `words` in `series[].marks[]`, whose entries are left, top, right and

@@ -251,7 +251,7 @@ impl HookRunner {
         let output = self.outputs.join(format!("block-{}-run-{}-{hook}.txt", run.block, run.position));
         let refused = |source| HookError::Start { hook, command: command.to_string(), source };
         match fs::create_dir(&self.outputs) {
-            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(refused(error)),
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(refused(error)),
             _ => ProcessGroup::start(&command.0, &environment, &output).map_err(refused),
         }
     }

@@ -93,7 +93,7 @@ impl Modules {
             _ => {}
         }
         let child = inner(module, name);
-        if here.items.contains(name) && !(self.0.contains_key(&child) && !rest.is_empty()) {
+        if here.items.contains(name) && (rest.is_empty() || !self.0.contains_key(&child)) {
             return Some(here.file);
         }
         if self.0.contains_key(&child) {

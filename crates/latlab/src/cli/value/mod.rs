@@ -31,7 +31,7 @@ pub const QUEUE_MAX: u32 = 65_535;
 /// The value of `--probe` that sends none; no probe is sent every 0 ns.
 pub const NO_PROBES: Nanos = Nanos::ZERO;
 
-/// Why a value cannot be used. [`super::error`] adds the option and the value.
+/// Why a value cannot be used. `cli::error` adds the option and the value.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{cause}")]
 pub struct Refusal {

@@ -104,7 +104,7 @@ pub fn host_and_port(typed: &str) -> Result<(&str, Option<u16>), Refusal> {
         check_name(host).map_err(refuse)?;
         (host, port)
     };
-    let port = port.map(|port| read_port(port)).transpose()?;
+    let port = port.map(read_port).transpose()?;
     Ok((host, port))
 }
 

@@ -146,7 +146,7 @@ impl<'a> CommandLines<'a> {
             Command::Ping(args) => resolve::ping(args, environment).map(|job| (job.plan, job.key)),
             Command::Stream(args) => resolve::stream(args, environment).map(|job| (job.plan, job.key)),
             Command::Wakeup(args) => resolve::wakeup(args, environment).map(|job| (job.plan, KeySource::None)),
-            _ => return Err(Failure::request("a condition is a command that measures")),
+            _ => Err(Failure::request("a condition is a command that measures")),
         }
     }
 
