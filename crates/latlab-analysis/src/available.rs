@@ -160,9 +160,9 @@ fn knows_sender<S: ProbeSource>(source: &S) -> Result<bool, S::Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::estimand::Statistic;
-    use crate::analysis::in_memory::{CLOSED, InMemory, but, closed, logged};
+    use crate::estimand::Statistic;
     use crate::facts::ImportFacts;
+    use crate::in_memory::{CLOSED, InMemory, but, closed, logged};
     use crate::probe::ProbeRecord;
 
     /// A log of probes in `format`.

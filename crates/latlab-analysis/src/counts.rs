@@ -369,12 +369,12 @@ impl RowVisitor for SendErrors {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::in_memory::{CLOSED, EVERY_MS, InMemory, but, closed, scheduled};
-    use crate::analysis::source::visit_rows;
-    use crate::analysis::{SummaryOptions, summarise};
+    use crate::in_memory::{CLOSED, EVERY_MS, InMemory, but, closed, scheduled};
     use crate::plan::Schedule;
     use crate::probe::{Phase, ProbeRecord};
+    use crate::source::visit_rows;
     use crate::stats::ratio;
+    use crate::{SummaryOptions, summarise};
 
     fn counted(rows: Vec<ProbeRecord>, batch: usize, deadline: Option<Nanos>) -> RunCounts {
         let source = InMemory { batch, ..InMemory::of(CLOSED, rows) };

@@ -2,8 +2,6 @@
 //! from the recording. Definitions: docs/metrics.md.
 #![forbid(unsafe_code)]
 
-extern crate self as analysis;
-
 use latlab_plan::{facts, plan, recipe};
 use latlab_recording as recording;
 use latlab_stats as stats;
@@ -34,7 +32,7 @@ mod wakeup;
 
 pub use available::AvailableFigures;
 pub use caveats::{is_routine, of_import as import_caveats, real_time_warning, repeats_silence, unreached_loads};
-pub use counts::{Counts, Deadline, Ratios};
+pub use counts::Counts;
 pub use estimand::{Estimand, Ratio, Statistic};
 pub use gate::{
     ChangeGate, ChangeGateResult, ExperimentGateResult, GateError, GateReason, GateState, UndecidedGate,
@@ -43,9 +41,8 @@ pub use gate::{
 pub use host_samples::ClockRates;
 pub use metric_sample::{MetricHistogram, MetricSample};
 pub use outcome::{comparison_outcome, ended_run_outcome, run_outcome, summary_outcome, with_gates};
-pub use ping::{Coincidence, LateBeyond, RunPlacement, Threshold, Window};
+pub use ping::{Coincidence, LateBeyond, Threshold, Window};
 pub use singletons::sample;
-pub use source::ProbeSource;
 pub use stream::{
     CpuCost, GoalEnd, GoalFigures, LevelSpans, SearchFigures, StageFigures, StreamFigures, StreamRates, StreamTotals,
 };

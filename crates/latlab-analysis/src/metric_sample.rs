@@ -213,10 +213,10 @@ impl MetricHistogram {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::in_memory::{CLOSED, EVERY_MS, InMemory, but, closed, logged, scheduled};
-    use crate::analysis::{SummaryOptions, summarise};
     use crate::facts::{ImportFacts, LoggedValue};
+    use crate::in_memory::{CLOSED, EVERY_MS, InMemory, but, closed, logged, scheduled};
     use crate::probe::Fate;
+    use crate::{SummaryOptions, summarise};
 
     fn values(rows: &[(Option<i64>, u64)], ordered: bool) -> InMemory {
         let row = |(at, (value_ns, count)): (usize, &(Option<i64>, u64))| LoggedValue {

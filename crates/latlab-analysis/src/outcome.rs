@@ -180,11 +180,11 @@ fn added(summaries: &[Summary], of: fn(&Summary) -> &BTreeMap<String, u64>) -> B
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::in_memory::{CLOSED, InMemory, but, closed};
-    use crate::analysis::{SummaryOptions, summarise};
+    use crate::in_memory::{CLOSED, InMemory, but, closed};
     use crate::plan::{Via, WakeupCpus, WakeupSpec, Work};
     use crate::probe::{Fate, ProbeRecord};
     use crate::units::Nanos;
+    use crate::{SummaryOptions, summarise};
 
     fn summary(rows: Vec<ProbeRecord>, change: impl Fn(&mut InMemory)) -> Summary {
         let mut source = InMemory::of(CLOSED, rows);

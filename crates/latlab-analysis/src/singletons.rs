@@ -241,7 +241,7 @@ mod tests {
             }
         }
     }
-    use crate::analysis::in_memory::{EVERY_MS, InMemory, but, closed, scheduled};
+    use crate::in_memory::{EVERY_MS, InMemory, but, closed, scheduled};
     use crate::plan::Schedule;
     use crate::probe::{Phase, ProbeRecord};
 

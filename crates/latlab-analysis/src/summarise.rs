@@ -361,8 +361,8 @@ fn host_samples<S: ProbeSource>(source: &S) -> Result<HostAccumulators, S::Error
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::ValueGates;
-    use crate::analysis::in_memory::{CLOSED, EVERY_MS, InMemory, but, closed};
+    use crate::ValueGates;
+    use crate::in_memory::{CLOSED, EVERY_MS, InMemory, but, closed};
     use crate::probe::Fate;
 
     fn summary(source: &InMemory) -> Summary {

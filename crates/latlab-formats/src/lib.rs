@@ -1,8 +1,6 @@
 //! Formats of files that other tools read and write.
 #![forbid(unsafe_code)]
 
-extern crate self as formats;
-
 use latlab_plan::{facts, plan};
 use latlab_platform as platform;
 use latlab_recording as recording;

@@ -19,7 +19,7 @@ impl Clock for Monotonic {
 }
 
 /// CPU time that the calling thread has used: a system call, and nothing for a hot loop.
-pub fn thread_cpu_time() -> Nanos {
+pub(crate) fn thread_cpu_time() -> Nanos {
     let spent = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     Nanos(spent.tv_sec * 1_000_000_000 + spent.tv_nsec)
 }
@@ -44,7 +44,7 @@ pub fn resolution() -> Nanos {
 }
 
 /// Median cost of one clock read over a few thousand, in ns.
-pub fn read_cost_ns() -> f64 {
+pub(crate) fn read_cost_ns() -> f64 {
     cost_ns(|| Monotonic.now())
 }
 

@@ -191,7 +191,7 @@ fn attribute(mut attributes: &[u8], wanted: u16) -> Option<&[u8]> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::platform::LOOPBACK;
+    use crate::LOOPBACK;
 
     #[test]
     fn loopback_runs_programs_in_the_network_stack_only_and_polls_nothing() {

@@ -2,8 +2,6 @@
 //! work, signals, input files, routes.
 #![forbid(unsafe_code)]
 
-extern crate self as platform;
-
 use latlab_plan::facts;
 use latlab_terms::{diagnostics, units};
 

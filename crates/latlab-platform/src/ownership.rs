@@ -124,7 +124,7 @@ pub fn quoted(path: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::platform::input_file::open_own;
+    use crate::input_file::open_own;
     use std::os::unix::fs::{PermissionsExt, chown};
 
     fn set_mode(path: &Path, mode: u32) {

@@ -221,8 +221,8 @@ impl HostSpool {
 mod tests {
     use super::*;
     use crate::diagnostics::Explain;
-    use crate::recording::tables::host::SampleJoin;
-    use crate::recording::tables::host::tests::sample;
+    use crate::tables::host::SampleJoin;
+    use crate::tables::host::tests::sample;
 
     fn opened() -> (tempfile::TempDir, Directory) {
         let above = tempfile::tempdir().expect("temporary directory");

@@ -4,8 +4,6 @@
 //! and a spool, and are joined into tables after the run: docs/design/0002-recording.md.
 #![forbid(unsafe_code)]
 
-extern crate self as recording;
-
 use latlab_plan::{facts, plan};
 use latlab_platform as platform;
 use latlab_stats as stats;
@@ -45,7 +43,6 @@ pub use reader::{
     UniformBatch, ValueBatch, WakeupBatch, WordColumn,
 };
 pub use ring::EventLog;
-pub use store::entry_names;
-pub use store::{Listing, ListingState, Store, fresh_run_id, start_in_name, started_at};
+pub use store::{Listing, ListingState, Store, entry_names, fresh_run_id, start_in_name, started_at};
 pub use tables::encode::{GroupWriter, TableWriter};
 pub use writer::{Finished, RecordingWriter};

@@ -363,9 +363,9 @@ impl Finished {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Recording;
     use crate::facts::WakeupFacts;
     use crate::plan::{RunSpec, Via, WakeupCpus, WakeupSpec, Work};
-    use crate::recording::Recording;
 
     /// A recording whose trace is "who ran", if `trace` does not put anything in its place.
     fn traced(place: impl Fn(&Path)) -> (tempfile::TempDir, Recording) {

@@ -274,7 +274,7 @@ mod tests {
     use super::*;
     use crate::analysis::comparison::{ComparisonRequest, NumberFiles, RunGroups};
     use crate::analysis::published::{Halving, PublishedData, StatedClaims, check_figures, check_orders};
-    use crate::report::schemas;
+    use crate::schemas;
     use crate::units::Nanos;
 
     fn stated(text: &str) -> StatedClaims {

@@ -138,7 +138,7 @@ mod tests {
 
     #[test]
     fn the_document_conforms_to_its_schema() {
-        crate::report::schemas::check("doctor", &render_json(&findings()));
-        crate::report::schemas::check("doctor", &render_json(&[]));
+        crate::schemas::check("doctor", &render_json(&findings()));
+        crate::schemas::check("doctor", &render_json(&[]));
     }
 }

@@ -3,8 +3,6 @@
 //! the analysis.
 #![forbid(unsafe_code)]
 
-extern crate self as report;
-
 use latlab_analysis as analysis;
 use latlab_plan::{facts, plan, recipe};
 use latlab_recording as recording;

@@ -436,7 +436,7 @@ mod tests {
     fn the_document_conforms_to_its_schema() {
         let removed = StoreView { removed: Some(true), ..with_experiments() };
         for contents in [contents(listings()), contents(Vec::new()), with_experiments(), removed] {
-            crate::report::schemas::check("list", &render_json(&contents));
+            crate::schemas::check("list", &render_json(&contents));
         }
     }
 }

@@ -89,7 +89,7 @@ mod tests {
     use super::*;
     use crate::facts::load::{BYTES_PER_SECOND, SHARE};
     use crate::facts::{StreamReport, WindowedRate};
-    use crate::report::remarks::{load_line, load_remarks};
+    use crate::remarks::{load_line, load_remarks};
     use crate::units::Nanos;
 
     fn reports() -> Vec<LoadReport> {
@@ -160,7 +160,7 @@ mod tests {
         let unknown =
             LoadReport { achieved: None, measured_ns: None, period_ns: None, offered: None, ..reports()[1].clone() };
         for loads in [vec![], reports(), vec![unknown]] {
-            crate::report::schemas::check("load", &LoadsView::of(&loads).json());
+            crate::schemas::check("load", &LoadsView::of(&loads).json());
         }
     }
 

@@ -22,7 +22,7 @@ pub struct Showing {
 }
 
 /// What every renderer shows of a report, in its order.
-pub type ReportView = Vec<Part>;
+pub(crate) type ReportView = Vec<Part>;
 
 /// A part of a report. Texts may hold `code` between grave accents.
 #[derive(Clone, Debug, PartialEq)]

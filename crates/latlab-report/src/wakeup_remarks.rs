@@ -154,8 +154,8 @@ mod tests {
     use crate::analysis::in_memory::{CLOSED, InMemory, closed};
     use crate::analysis::{ClockRates, SummaryOptions, summarise};
     use crate::plan::{ConcurrentWakeups, WakeupCpus, Work};
-    use crate::report::schemas::check;
-    use crate::report::view::Showing;
+    use crate::schemas::check;
+    use crate::view::Showing;
 
     /// 1,000 probes of 50 µs, 20 of them of 2 ms while CPU 3 was kept busy, on which slots are due every millisecond.
     fn summary(cpus: Vec<u16>, late_ns: Option<Nanos>) -> Summary {
@@ -184,7 +184,7 @@ mod tests {
         assert!(words[1].contains("by chance 2."), "{words:?}");
         let showing =
             Showing { half: false, every_metric: false, kept: true, like: None, wide: false, of_store: false };
-        let text = crate::report::json::render(std::slice::from_ref(&found), showing);
+        let text = crate::json::render(std::slice::from_ref(&found), showing);
         check("summary", &text);
         let document: serde_json::Value = serde_json::from_str(&text).expect("JSON");
         let coincidence = &document["coincidence"];

@@ -158,7 +158,7 @@ mod tests {
     use super::*;
     use crate::metric::Metric;
     use crate::sample::Sample;
-    use crate::stats::{describe, histogram};
+    use crate::{describe, histogram};
 
     fn options() -> DescribeOptions {
         DescribeOptions { quantiles: vec![0.0, 0.01, 0.5, 0.9, 0.99, 0.999, 1.0], confidence: 0.95, intervals: false }

@@ -2,8 +2,6 @@
 //! Methods and references: docs/statistics.md.
 #![forbid(unsafe_code)]
 
-extern crate self as stats;
-
 #[cfg(test)]
 use latlab_terms::metric;
 use latlab_terms::{sample, units};
@@ -39,9 +37,9 @@ pub use outline::{BoxPlot, FiveNumberSummary, Outline};
 pub use permutation::{
     BlockRuns, Claims, DRAWS, PermutationTest, holm, is_significant, weighted_baseline, weighted_difference,
 };
-pub use precision::{GroupBlocks, OWN_RUNS_MIN, PrecisionGoal, RUNS_MIN, own_interval, reached};
-pub use quantile::{QuantilePosition, median_interval, observations_needed};
+pub use precision::{GroupBlocks, PrecisionGoal, own_interval, reached};
+pub use quantile::{median_interval, observations_needed};
 pub use sample_size::{POWER, RUNS_MAX, SampleSizeGoal, runs_needed};
 pub use sequential::{LOOKS_MAX, Look};
 pub use shift_test::{ShiftTest, placement_difference, spread_ratio};
-pub use two_samples::{MeanDifference, MinistatTest, TwoSamples, ranks_differ, student_differs};
+pub use two_samples::{MeanDifference, MinistatTest, ranks_differ, student_differs};

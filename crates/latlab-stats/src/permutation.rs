@@ -129,12 +129,12 @@ impl PermutationTest {
 
     /// Upper one-sided p value of the hypothesis that the candidate is the baseline moved by `shift`: small if the true
     /// shift is larger.
-    pub fn p_upper(&self, shift: f64) -> f64 {
+    pub(crate) fn p_upper(&self, shift: f64) -> f64 {
         self.share(self.critical.partition_point(|critical| *critical <= shift))
     }
 
     /// Lower one-sided p value of the same hypothesis: small if the true shift is smaller.
-    pub fn p_lower(&self, shift: f64) -> f64 {
+    pub(crate) fn p_lower(&self, shift: f64) -> f64 {
         self.share(self.critical.len() - self.critical.partition_point(|critical| *critical < shift))
     }
 

@@ -18,10 +18,10 @@ pub struct PrecisionGoal {
 }
 
 /// The width of an interval of fewer runs is too uncertain.
-pub const RUNS_MIN: usize = 10;
+pub(crate) const RUNS_MIN: usize = 10;
 
 /// The same for a single group, whose skewness does not cancel as in the difference of two groups.
-pub const OWN_RUNS_MIN: usize = 20;
+pub(crate) const OWN_RUNS_MIN: usize = 20;
 
 /// The values of one group, block by block.
 pub type GroupBlocks = Vec<Vec<f64>>;

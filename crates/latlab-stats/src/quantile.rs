@@ -12,7 +12,7 @@ const BOUND_RISK: f64 = 0.05;
 
 /// Between which two order statistics a quantile lies: type 7 of Hyndman and Fan (1996).
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct QuantilePosition {
+pub(crate) struct QuantilePosition {
     /// Rank of the lower one, from 0.
     pub rank: u64,
     /// Weight of the next one; 0 if the quantile equals the lower one.
@@ -21,7 +21,7 @@ pub struct QuantilePosition {
 
 impl QuantilePosition {
     /// The position of quantile `q` among `n` singletons, at least one.
-    pub fn of(q: f64, n: u64) -> QuantilePosition {
+    pub(crate) fn of(q: f64, n: u64) -> QuantilePosition {
         let last = n.saturating_sub(1) as f64;
         let place = last * q.clamp(0.0, 1.0);
         // q is seldom a binary fraction: a position that misses a rank by rounding alone is that rank. Otherwise a

@@ -113,12 +113,12 @@ impl ShiftTest {
 
     /// Upper one-sided p value of the hypothesis that the candidate is the baseline moved by `shift`: small if the true
     /// shift is larger.
-    pub fn p_upper(&self, shift: f64) -> f64 {
+    pub(crate) fn p_upper(&self, shift: f64) -> f64 {
         self.largest(|reading| reading.permutation.p_upper(shift), |welch| welch.p_upper(shift))
     }
 
     /// Lower one-sided p value of the same hypothesis: small if the true shift is smaller.
-    pub fn p_lower(&self, shift: f64) -> f64 {
+    pub(crate) fn p_lower(&self, shift: f64) -> f64 {
         self.largest(|reading| reading.permutation.p_lower(shift), |welch| welch.p_lower(shift))
     }
 
@@ -334,7 +334,7 @@ mod tests {
     use rand_pcg::Pcg64Mcg;
 
     use super::*;
-    use crate::stats::DRAWS;
+    use crate::DRAWS;
 
     /// Student's data of two soporifics, which R ships as `sleep`.
     const SLEEP: [[f64; 10]; 2] =

@@ -10,7 +10,7 @@ use super::outline::Outline;
 
 /// The difference of two means and its standard error, for independent normal observations of equal variance.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct TwoSamples {
+pub(crate) struct TwoSamples {
     /// Mean of the candidate minus that of the baseline.
     pub difference: f64,
     /// Standard deviation of one observation, pooled over both groups.
@@ -22,7 +22,7 @@ pub struct TwoSamples {
 
 impl TwoSamples {
     /// `None` if both groups together have fewer than three observations.
-    pub fn of(baseline: &Outline, candidate: &Outline) -> Option<TwoSamples> {
+    pub(crate) fn of(baseline: &Outline, candidate: &Outline) -> Option<TwoSamples> {
         let freedom = (baseline.n + candidate.n).checked_sub(2).filter(|freedom| *freedom > 0)?;
         let part = |group: &Outline| group.stddev * ((group.n - 1) as f64 / freedom as f64).sqrt();
         // Unlike the square root of a sum this does not overflow.

@@ -2,9 +2,9 @@
 
 use super::remedies::{self, peer_here, share_a_cpu};
 use super::rule::Topic;
-use crate::analysis::host_samples::{HostAccumulator, HostAccumulators};
-use crate::analysis::limits::{FOREIGN_NOTE, JUDGED_SPAN, TICKS_OF_A_CPU};
 use crate::facts::HostFacts;
+use crate::host_samples::{HostAccumulator, HostAccumulators};
+use crate::limits::{FOREIGN_NOTE, JUDGED_SPAN, TICKS_OF_A_CPU};
 use crate::plan::{EndSpec, LoadKind, LoadSpec, Side, Target, WaitMode};
 use crate::recording::manifest::{EndFacts, Manifest};
 

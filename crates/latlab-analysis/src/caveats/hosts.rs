@@ -3,15 +3,15 @@
 use super::ends::{End, host_at};
 use super::remedies::{any_of, cpu_for_each_end, fifo, peer_here, performance_governor, share_a_cpu};
 use super::rule::{Rule, Topic, raised};
-use crate::analysis::host_samples::HostAccumulator;
-use crate::analysis::limits::{
-    FOREIGN_EVERYWHERE, FOREIGN_NOTE, FOREIGN_WARNING, FREQUENCY_DRIFT, FREQUENCY_READINGS, STEAL, STEAL_IN_A_SECOND,
-    STEAL_WARNING, STEP,
-};
 use crate::diagnostics::Severity::{Fatal, Note, Warning};
 use crate::diagnostics::{Caveat, Severity};
 use crate::facts::load::{CPUS, SHARE};
 use crate::facts::{ClockAnchor, HostFacts, LoadReport, RealTimePause, Restoration, SettingFacts};
+use crate::host_samples::HostAccumulator;
+use crate::limits::{
+    FOREIGN_EVERYWHERE, FOREIGN_NOTE, FOREIGN_WARNING, FREQUENCY_DRIFT, FREQUENCY_READINGS, STEAL, STEAL_IN_A_SECOND,
+    STEAL_WARNING, STEP,
+};
 use crate::plan::{Kind, Plan, RunSpec, Setting, Side, WaitMode, defaults};
 use crate::recording::manifest::Manifest;
 use crate::units::Nanos;

@@ -3,12 +3,10 @@
 use super::remedies::{any_of, cpu_for_each_end, fifo, own_cpu, peer_here, reflector_cpu, share_a_cpu};
 use super::rule::Rule;
 use super::run::Run;
-use crate::analysis::counts::EndOfAnswers;
-use crate::analysis::limits::{
-    BEHIND, BEHIND_INTERVALS, BEHIND_SPAN, OWN_DROPS, PLACEMENT_CONTRAST, SCHEDULE_LOST, SLIPPED,
-};
+use crate::counts::EndOfAnswers;
 use crate::diagnostics::Severity;
 use crate::diagnostics::Severity::{Fatal, Note, Warning};
+use crate::limits::{BEHIND, BEHIND_INTERVALS, BEHIND_SPAN, OWN_DROPS, PLACEMENT_CONTRAST, SCHEDULE_LOST, SLIPPED};
 use crate::plan::{DdsSpec, WaitMode, defaults};
 use crate::units::Nanos;
 use crate::units::human::{errno, grouped, percent, span};

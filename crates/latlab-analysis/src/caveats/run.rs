@@ -3,14 +3,14 @@
 use super::ends::is_contended;
 use super::remedies;
 use super::rule::Topic;
-use crate::analysis::counts::{Counts, RunCounts, SendErrors};
-use crate::analysis::host_samples::HostAccumulators;
-use crate::analysis::ping::{Coincidence, Placed, SpinStalls};
-use crate::analysis::stream::StreamFigures;
-use crate::analysis::wakeup::Wakeups;
+use crate::counts::{Counts, RunCounts, SendErrors};
+use crate::host_samples::HostAccumulators;
+use crate::ping::{Coincidence, Placed, SpinStalls};
 use crate::plan::Side;
 use crate::recording::manifest::{Manifest, RunEnding};
 use crate::stats::{Description, Share};
+use crate::stream::StreamFigures;
+use crate::wakeup::Wakeups;
 
 /// The facts of a run, and what was computed from its rows: of each kind of run a part, and less if no figure of a single run
 /// is asked for.

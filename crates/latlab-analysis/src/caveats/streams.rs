@@ -4,12 +4,12 @@ use super::probes::MANY_LOSSES;
 use super::remedies::{any_of, own_cpu, reflector_cpu};
 use super::rule::Rule;
 use super::run::Run;
-use crate::analysis::limits::RATE_REACHED;
-use crate::analysis::stream::{GoalEnd, GoalFigures, SearchFigures, StageFigures, StreamTotals};
 use crate::diagnostics::Severity::{Note, Warning};
 use crate::facts::SearchEnding;
+use crate::limits::RATE_REACHED;
 use crate::plan::{Direction, Pace, RateSearchSpec, Schedule, SendMode, StreamSpec, Target, defaults};
 use crate::recording::manifest::UNFRAGMENTED_BYTES;
+use crate::stream::{GoalEnd, GoalFigures, SearchFigures, StageFigures, StreamTotals};
 use crate::units::Nanos;
 use crate::units::human::{bit_rate, bytes, grouped, percent, span, typed_size};
 

@@ -9,11 +9,10 @@ mod of_loads;
 use std::collections::BTreeSet;
 
 use super::{figures, hosts, imports, probes, recording, streams};
-use crate::analysis::comparison::caveats as comparison;
-use crate::analysis::in_memory::{CLOSED, EVERY_MS, InMemory, but, closed, scheduled};
-use crate::analysis::{SummaryOptions, real_time_warning, summarise};
+use crate::comparison::caveats as comparison;
 use crate::diagnostics::{Caveat, Severity};
 use crate::facts::{ClockAnchor, ConnectionFacts, DdsFacts, HostFacts, KernelFacts, Restoration, SettingFacts};
+use crate::in_memory::{CLOSED, EVERY_MS, InMemory, but, closed, scheduled};
 use crate::plan::{
     DdsSpec, EndSpec, Pace, PacketSize, PathSpec, PingSpec, Plan, RunSpec, Schedule, SendMode, SenderSocketOptions,
     Setting, SettingSpec, StreamRunSpec, Target, TransportKind, Via, WaitMode, WakeupCpus, WakeupSpec, Work,
@@ -21,6 +20,7 @@ use crate::plan::{
 use crate::probe::{Fate, ProbeRecord};
 use crate::recording::manifest::{Manifest, RunEnding, UNFRAGMENTED_BYTES};
 use crate::units::Nanos;
+use crate::{SummaryOptions, real_time_warning, summarise};
 
 fn caveats(source: &InMemory) -> Vec<Caveat> {
     summarise(source, &SummaryOptions::of(&source.manifest.spec)).expect("no windows asked for").caveats

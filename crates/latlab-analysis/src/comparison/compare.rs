@@ -12,8 +12,8 @@ use super::observed_run::ObservedRun;
 use super::request::{ComparisonOptions, ComparisonRequest, Quantity};
 use super::row::{ComparedFigure, ComparisonRow, Subject, decide};
 use super::verdict::{Comparison, FigureScale};
-use crate::analysis::estimand::Estimand;
 use crate::diagnostics::Caveat;
+use crate::estimand::Estimand;
 use crate::metric::Metric;
 use crate::stats::{GroupBlocks, Outline, PrecisionGoal, reached};
 
@@ -158,7 +158,7 @@ impl Comparisons {
 /// Whether the interval of every difference from the first group, or of the mean of a single group, has at most this
 /// half-width, as a share of the value: 0.03 for ±3 %. Uses the figure at `index` of each run, and its variance only.
 /// Groups with a run without that figure are not precise.
-pub fn is_precise(groups: &[RunGroup], index: usize, half_width: f64, options: &ComparisonOptions) -> bool {
+pub(crate) fn is_precise(groups: &[RunGroup], index: usize, half_width: f64, options: &ComparisonOptions) -> bool {
     let value = |run: &ObservedRun| run.figures.get(index).and_then(|figure| figure.value());
     let runs = || groups.iter().flat_map(|group| &group.runs);
     if runs().any(|run| value(run).is_none()) {

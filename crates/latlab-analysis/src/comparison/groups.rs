@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::grouping_error::{GroupingError, NAME_GROUPS, RunsOfKind, no_run, too_few};
 use super::observed_run::{ExclusionReason, ObservedRun};
-use crate::analysis::available::AvailableFigures;
-use crate::analysis::estimand::Estimand;
+use crate::available::AvailableFigures;
+use crate::estimand::Estimand;
 use crate::facts::ExcludedCondition;
 use crate::metric::Metric;
 use crate::plan::{Condition, Factors as Levels, Kind, conditions_in_words, distinct_names, level_order};

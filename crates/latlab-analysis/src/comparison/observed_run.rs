@@ -2,26 +2,26 @@
 
 use std::collections::BTreeMap;
 
-use crate::analysis::available::AvailableFigures;
-use crate::analysis::caveats::Run;
-use crate::analysis::counts::{Counts, RunCounts, ratio_of};
-use crate::analysis::estimand::{Estimand, Ratio, RunFigure, Statistic};
-use crate::analysis::host_samples::HostAccumulators;
-use crate::analysis::metric_sample::MetricSample;
-use crate::analysis::ping::RunPlacement;
-use crate::analysis::singletons::Singletons;
-use crate::analysis::source::{ProbeSource, RowVisitor, visit_rows};
-use crate::analysis::stream::StreamAccumulator;
-use crate::analysis::summarise::{caveats_of_stream, findings_of_probes};
-use crate::analysis::wakeup::WakeupAccumulator;
+use crate::available::AvailableFigures;
+use crate::caveats::Run;
+use crate::counts::{Counts, RunCounts, ratio_of};
 use crate::diagnostics::{Caveat, Severity};
+use crate::estimand::{Estimand, Ratio, RunFigure, Statistic};
 use crate::facts::{ExperimentFacts, LoadReport};
+use crate::host_samples::HostAccumulators;
 use crate::metric::Metric;
+use crate::metric_sample::MetricSample;
+use crate::ping::RunPlacement;
 use crate::plan::{Condition, Factors, Kind, RunSpec, defaults};
 use crate::recording::manifest::{Manifest, RunEnding};
 use crate::sample::Sample;
+use crate::singletons::Singletons;
+use crate::source::{ProbeSource, RowVisitor, visit_rows};
 use crate::stats::{DescribeOptions, Description, plain};
+use crate::stream::StreamAccumulator;
+use crate::summarise::{caveats_of_stream, findings_of_probes};
 use crate::units::Nanos;
+use crate::wakeup::WakeupAccumulator;
 
 /// Why a run is excluded from comparisons.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

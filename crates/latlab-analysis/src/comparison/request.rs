@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use crate::analysis::estimand::{Estimand, Statistic};
+use crate::estimand::{Estimand, Statistic};
 use crate::metric::Metric;
 use crate::stats::{DRAWS, Look};
 

@@ -10,7 +10,7 @@ use super::observed_run::ObservedRun;
 use super::request::{ComparisonOptions, Quantity, QuestionScope};
 use super::strata::Strata;
 use super::verdict::{Comparison, ComparisonMethod, Effect, Evidence, FigureScale, UndecidedReason, Verdict};
-use crate::analysis::estimand::{Estimand, Ratio, RunFigure};
+use crate::estimand::{Estimand, Ratio, RunFigure};
 use crate::metric::Metric;
 use crate::stats::{
     BlockRuns, Claims, Interval, MeanVariance, SampleSizeGoal, ShiftTest, holm, is_significant, placement_difference,

@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::analysis::in_memory::{CLOSED, InMemory, but, closed};
-use crate::analysis::{ChangeGate, GateReason, GateState};
 use crate::diagnostics::{Caveat, Explain, Severity};
 use crate::facts::{ExperimentFacts, ImportFacts};
+use crate::in_memory::{CLOSED, InMemory, but, closed};
 use crate::metric::Metric;
 use crate::plan::Kind;
 use crate::probe::Fate;
 use crate::recording::manifest::RunEnding;
 use crate::units::Nanos;
+use crate::{ChangeGate, GateReason, GateState};
 
 mod free_factors;
 mod gates;

@@ -232,14 +232,14 @@ impl FigureScale {
     }
 
     /// A figure on this scale.
-    pub fn from_figure(self, value: f64) -> f64 {
+    pub(crate) fn from_figure(self, value: f64) -> f64 {
         match self {
             FigureScale::Logarithmic => value.ln(),
             FigureScale::Linear => value,
         }
     }
 
-    pub fn to_figure(self, value: f64) -> f64 {
+    pub(crate) fn to_figure(self, value: f64) -> f64 {
         match self {
             FigureScale::Logarithmic => value.exp(),
             FigureScale::Linear => value,

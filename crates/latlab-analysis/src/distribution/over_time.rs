@@ -1,10 +1,10 @@
 //! Delays over time as counts in a grid: nothing is smoothed, and every probe is in a cell.
 
 use super::marginal::{bin_of, edges};
-use crate::analysis::source::{RowVisitor, for_each_measured, value_at};
 use crate::metric::Metric;
 use crate::probe::Fate;
 use crate::recording::reader::{ProbeBatch, ProbeColumn};
+use crate::source::{RowVisitor, for_each_measured, value_at};
 use crate::units::Nanos;
 
 /// Most columns of a grid.

@@ -3,10 +3,10 @@
 
 use super::host_series::TimedValue;
 use super::over_time::TimeSpan;
-use crate::analysis::source::ProbeSource;
 use crate::facts::{IntervalCounts, StreamEnd, StreamInterval};
 use crate::plan::{Direction, Kind, defaults};
 use crate::probe::Phase;
+use crate::source::ProbeSource;
 use crate::units::Nanos;
 
 const BINS: i64 = 480;

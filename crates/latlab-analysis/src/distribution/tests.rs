@@ -1,8 +1,8 @@
 //! Figures' data of whole runs, in numbers that a reader can compute.
 
 use super::*;
-use crate::analysis::in_memory::{CLOSED, EVERY_MS, InMemory, but, closed, logged, scheduled, stream_interval};
 use crate::facts::{CpuReadings, HostReadings, HostSample, IntervalCounts, StreamInterval};
+use crate::in_memory::{CLOSED, EVERY_MS, InMemory, but, closed, logged, scheduled, stream_interval};
 use crate::plan::{Target, Work};
 use crate::probe::{Fate, ProbeRecord};
 

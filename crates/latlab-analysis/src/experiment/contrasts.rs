@@ -3,8 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use crate::analysis::Estimand;
-use crate::analysis::comparison::{
+use crate::Estimand;
+use crate::comparison::{
     ComparisonOptions, ComparisonRequest, Comparisons, EstimandError, GroupingError, Look, ObservedRun, RunFigure,
     RunGroup, RunGroups, compare, is_precise, parse_estimand,
 };

@@ -122,7 +122,7 @@ impl RemainingTime {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::experiment::contrasts::tests::experiment;
+    use crate::experiment::contrasts::tests::experiment;
     use crate::plan::RunsRule;
 
     #[test]

@@ -10,11 +10,10 @@ mod single_condition;
 
 pub use aa_test::{AaTest, Drift, NamedRun, aa_test};
 pub use contrasts::{
-    ExperimentComparison, PrecisionResult, PrecisionRule, add_contrasts, compared_conditions, reported_estimands,
+    ExperimentComparison, LostBaseline, PrecisionResult, PrecisionRule, Rehearsal, add_contrasts, compared_conditions,
+    comparisons_asked, lost_baselines, rehearsal, reported_estimands,
 };
-pub use contrasts::{LostBaseline, Rehearsal, comparisons_asked, lost_baselines, rehearsal};
-pub use cost::RemainingTime;
-pub use cost::{ExperimentCost, experiment_cost};
+pub use cost::{ExperimentCost, RemainingTime, experiment_cost};
 pub use published::{
     BlockMedian, ColumnFigure, IMPOSSIBLE, MeasuredRow, PublishedResults, RunSpread, RunsByRow, ShortRuns, SpreadCell,
     median_of_runs, short_runs, unmeasured_reason,

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::analysis::Summary;
-use crate::analysis::comparison::{ObservedRun, RunGroups, boots_needed};
+use crate::Summary;
+use crate::comparison::{ObservedRun, RunGroups, boots_needed};
 use crate::facts::{ExcludedCondition, XdpEnds};
 use crate::plan::defaults::{CONFIDENCE, CONFIDENCE_PERCENT, MINISTAT_VALUES_MIN};
 use crate::plan::{Experiment, Factors, RunSpec};
@@ -109,7 +109,7 @@ impl ColumnFigure {
     }
 
     /// The figure in a unit of `unit` of the old one.
-    pub fn in_units_of(self, unit: f64) -> ColumnFigure {
+    pub(crate) fn in_units_of(self, unit: f64) -> ColumnFigure {
         let scaled = |value: Option<f64>| value.map(|value| value / unit);
         match self {
             ColumnFigure::Known(value) => ColumnFigure::Known(value / unit),
@@ -375,8 +375,7 @@ impl RunsByRow {
 mod tests {
     use super::ColumnFigure::{self, Known, Lost, Nothing};
     use super::*;
-    use crate::analysis::comparison::RunLosses;
-    use crate::analysis::experiment::contrasts::tests::experiment;
+    use crate::experiment::contrasts::tests::experiment;
     use crate::plan::RunsRule;
     use crate::recipe::find;
 
@@ -418,7 +417,7 @@ mod tests {
         run.factors = Some(factors(&matrix().rows[row]));
         run.origin.block = Some(("e".into(), block));
         run.origin.boot = Some("boot".into());
-        run.losses = RunLosses { sent: 100 + u64::from(block), unanswered: 1, late: 0, unknown: false };
+        (run.losses.sent, run.losses.unanswered) = (100 + u64::from(block), 1);
         run
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::analysis::comparison::{ObservedRun, Quantity, RunFigure};
+use crate::comparison::{ObservedRun, Quantity, RunFigure};
 use crate::stats::{Interval, own_interval};
 
 /// One statistic of the condition.

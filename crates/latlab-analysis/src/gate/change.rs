@@ -5,11 +5,11 @@
 //! damaged. If the interval contains the limit, the gate is undecided.
 
 use super::{GateError, GateParts, GateReason, GateState, GatedRuns, absent, outcome_of};
-use crate::analysis::comparison::{
+use crate::comparison::{
     Comparison, ComparisonMethod, Comparisons, Effect, Evidence, Quantity, RunGroups, UndecidedReason, Verdict,
 };
-use crate::analysis::estimand::{Estimand, parse_estimand};
 use crate::diagnostics::Outcome;
+use crate::estimand::{Estimand, parse_estimand};
 use crate::units::human::{self, ParseError};
 
 /// A limit of a change.

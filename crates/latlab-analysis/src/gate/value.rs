@@ -10,13 +10,13 @@ use super::{
     GateError, GateParts, GateReason, GateState, GatedRuns, Operator, ValueGateResult, absent, expect_few_gates,
     outcome_of,
 };
-use crate::analysis::available::AvailableFigures;
-use crate::analysis::estimand::{Estimand, FORM_HINT, RunFigure, parse_estimand};
-use crate::analysis::summary::{Summary, SummaryOptions};
+use crate::available::AvailableFigures;
 use crate::diagnostics::{Caveat, Explain, Outcome, Severity};
+use crate::estimand::{Estimand, FORM_HINT, RunFigure, parse_estimand};
 use crate::metric::Metric;
 use crate::plan::{Kind, RunSpec};
 use crate::stats::QuantileEstimate;
+use crate::summary::{Summary, SummaryOptions};
 use crate::units::human::ParseError;
 
 /// The gates of a command, each applied to each run.
@@ -303,11 +303,11 @@ fn figure_of(estimand: Estimand, summary: &Summary) -> (RunFigure, Option<&Quant
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::in_memory::{CLOSED, EVERY_MS, InMemory, but, closed, scheduled};
-    use crate::analysis::{SummaryOptions, summarise};
+    use crate::in_memory::{CLOSED, EVERY_MS, InMemory, but, closed, scheduled};
     use crate::plan::{Schedule, Via, WakeupCpus, WakeupSpec, Work};
     use crate::probe::{Fate, ProbeRecord};
     use crate::units::Nanos;
+    use crate::{SummaryOptions, summarise};
 
     fn summary(schedule: Schedule, rows: Vec<ProbeRecord>, gates: &ValueGates) -> Summary {
         let source = InMemory::of(schedule, rows);

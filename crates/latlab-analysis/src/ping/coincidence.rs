@@ -4,12 +4,12 @@
 use std::collections::BTreeMap;
 
 use super::late_stretches::{LateStretches, ProbeFlight};
-use crate::analysis::source::{ProbeSource, RowVisitor, cpu_at, for_each_measured, value_at, visit_rows};
 use crate::metric::Metric;
 use crate::plan::{ConcurrentWakeups, WakeupCpus, defaults};
 use crate::probe::{Fate, Phase};
 use crate::recording::reader::{ProbeBatch, ProbeColumn};
 use crate::sample::Sample;
+use crate::source::{ProbeSource, RowVisitor, cpu_at, for_each_measured, value_at, visit_rows};
 use crate::stats::{DescribeOptions, Description, Share, describe, plain, share};
 use crate::units::Nanos;
 
@@ -245,10 +245,10 @@ impl RowVisitor for SlowProbes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::in_memory::{CLOSED, EVERY_MS, InMemory, but, closed, scheduled};
-    use crate::analysis::{SummaryOptions, summarise};
+    use crate::in_memory::{CLOSED, EVERY_MS, InMemory, but, closed, scheduled};
     use crate::plan::Work;
     use crate::probe::ProbeRecord;
+    use crate::{SummaryOptions, summarise};
 
     const MS: i64 = 1_000_000;
 

@@ -9,8 +9,8 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use crate::analysis::wakeup::is_backlog;
 use crate::units::Nanos;
+use crate::wakeup::is_backlog;
 
 /// The span of a probe from sending to its answer, ns of one clock.
 #[derive(Clone, Copy, Debug, PartialEq)]

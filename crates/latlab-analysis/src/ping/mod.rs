@@ -7,7 +7,7 @@ mod windows;
 
 pub(super) use coincidence::coincidence;
 pub use coincidence::{Coincidence, LateBeyond, Threshold};
-pub use placement::RunPlacement;
+pub(crate) use placement::RunPlacement;
 pub(super) use placement::{Placed, Placements, SpinStalls};
 pub use windows::Window;
 pub(super) use windows::{MAX_WINDOWS, Windows};

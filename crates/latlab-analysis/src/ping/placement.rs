@@ -1,14 +1,14 @@
 //! The CPUs of both ends of a run on one host: without pins the scheduler chooses them, and the round trip depends on its
 //! choice more than on most settings. A spinning end that has to share its CPU waits whole time slices.
 
-use crate::analysis::caveats::same_machine;
-use crate::analysis::limits::{PLACEMENT_MOST, PLACEMENT_SHARE, STALLED, STALLED_CONTRAST, STALLED_SHARE};
-use crate::analysis::source::{RowVisitor, cpu_at, for_each_measured, value_at};
+use crate::caveats::same_machine;
 use crate::facts::CpuTopology;
+use crate::limits::{PLACEMENT_MOST, PLACEMENT_SHARE, STALLED, STALLED_CONTRAST, STALLED_SHARE};
 use crate::plan::{EndSpec, Kind, WaitMode};
 use crate::probe::Fate;
 use crate::recording::manifest::Manifest;
 use crate::recording::reader::{ProbeBatch, ProbeColumn};
+use crate::source::{RowVisitor, cpu_at, for_each_measured, value_at};
 use crate::units::Nanos;
 use crate::units::human::{percent, span};
 

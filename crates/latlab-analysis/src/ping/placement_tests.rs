@@ -1,11 +1,11 @@
 //! Caveats of placement and of contended spinning, from rows in memory.
 
 use super::*;
-use crate::analysis::in_memory::{CLOSED, InMemory, closed};
-use crate::analysis::{SummaryOptions, summarise};
 use crate::diagnostics::{Caveat, Severity};
+use crate::in_memory::{CLOSED, InMemory, closed};
 use crate::plan::Target;
 use crate::probe::ProbeRecord;
+use crate::{SummaryOptions, summarise};
 
 fn caveats(source: &InMemory, code: &str) -> Vec<Caveat> {
     let all = summarise(source, &SummaryOptions::of(&source.manifest.spec)).expect("no windows asked for").caveats;

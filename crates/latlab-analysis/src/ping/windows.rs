@@ -1,10 +1,10 @@
 //! `--window`: statistics of the round trips in each window of the run, which show drift and bursts of delay.
 
-use crate::analysis::source::{RowVisitor, for_each_measured, value_at};
 use crate::metric::Metric;
 use crate::probe::Fate;
 use crate::recording::reader::{ProbeBatch, ProbeColumn};
 use crate::sample::{INFINITE, Sample};
+use crate::source::{RowVisitor, for_each_measured, value_at};
 use crate::stats::{DescribeOptions, Description, describe};
 use crate::units::Nanos;
 
@@ -84,12 +84,12 @@ impl RowVisitor for Windows {
 
 #[cfg(test)]
 mod tests {
-    use crate::analysis::in_memory::{EVERY_MS, InMemory, but, scheduled};
-    use crate::analysis::{AnalysisError, SummaryOptions, summarise};
     use crate::diagnostics::Explain;
+    use crate::in_memory::{EVERY_MS, InMemory, but, scheduled};
     use crate::probe::Fate;
     use crate::recording::RecordingError;
     use crate::units::Nanos;
+    use crate::{AnalysisError, SummaryOptions, summarise};
 
     /// `(start in µs, n, lost, max in µs)`
     type Row = (i64, u64, u64, Option<i64>);

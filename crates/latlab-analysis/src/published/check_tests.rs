@@ -1,8 +1,8 @@
 //! Synthetic samples with the faults of published experiments, and each mistake alone.
 
 use super::*;
-use crate::analysis::published::claim::StatedClaims;
-use crate::analysis::published::data::Halving;
+use crate::published::claim::StatedClaims;
+use crate::published::data::Halving;
 
 /// Numbers between 0 and 1 without a trend, the same in every test.
 fn noise(step: u64) -> f64 {

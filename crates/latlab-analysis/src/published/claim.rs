@@ -53,7 +53,7 @@ impl PublishedFigure {
     }
 
     /// The name in JSON and tables: `mean`, `p50`, `p99.9`.
-    pub fn name(self) -> String {
+    pub(crate) fn name(self) -> String {
         match self {
             PublishedFigure::Quantile(q) => human::quantile(q),
             _ => {
@@ -63,7 +63,7 @@ impl PublishedFigure {
     }
 
     /// Whether it has the unit of the values; the others are counts and shares.
-    pub fn is_of_values(self) -> bool {
+    pub(crate) fn is_of_values(self) -> bool {
         !matches!(self, PublishedFigure::N | PublishedFigure::Lost | PublishedFigure::LossRatio)
     }
 }

@@ -1,13 +1,13 @@
 //! The sample that published figures are checked against: every value with what a mistake can confuse it with.
 
-use crate::analysis::metric_sample::MetricSample;
-use crate::analysis::source::{ProbeSource, RowVisitor, value_at, visit_rows};
 use crate::metric::Metric;
+use crate::metric_sample::MetricSample;
 use crate::plan::defaults::NUMBERS_MAX;
 use crate::plan::{Kind, Schedule};
 use crate::probe::{Fate, Phase};
 use crate::recording::reader::{IntColumn, ProbeBatch, ProbeColumn};
 use crate::sample::INFINITE;
+use crate::source::{ProbeSource, RowVisitor, value_at, visit_rows};
 use crate::units::Nanos;
 use crate::units::human::TimeUnit;
 
@@ -239,8 +239,8 @@ impl RowVisitor for SampleRows {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::in_memory::{EVERY_MS, InMemory, but, logged, scheduled};
     use crate::facts::{ImportFacts, LoggedValue};
+    use crate::in_memory::{EVERY_MS, InMemory, but, logged, scheduled};
     use crate::plan::Work;
 
     fn recorded(source: &InMemory, metric: Metric) -> PublishedData {

@@ -11,7 +11,6 @@ mod order;
 pub use check::{
     CheckedClaim, ClaimVerdict, ExplainedGroup, Explanation, FigureCheck, StretchPlace, UndecidedClaim, check_figures,
 };
-pub use claim::{ClaimError, FigureClaim, OrderClaim, PublishedFigure, PublishedUnit, StatedClaims};
+pub use claim::{PublishedUnit, StatedClaims};
 pub use data::{Halving, PublishedData};
-pub use mistake::Mistake;
 pub use order::{CheckedOrder, check_orders};

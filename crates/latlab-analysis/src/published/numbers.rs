@@ -154,7 +154,7 @@ pub(super) fn settled(place: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::published::mistake::MISTAKES;
+    use crate::published::mistake::MISTAKES;
 
     /// Of the integers from 1 to 10, whose order statistics are their ranks.
     #[test]

@@ -1,9 +1,7 @@
 //! Published orders of groups, judged by the comparison of runs (docs/comparing.md).
 
 use super::claim::OrderClaim;
-use crate::analysis::comparison::{
-    Comparison, ComparisonOptions, ComparisonRequest, RunGroup, RunGroups, Verdict, compare,
-};
+use crate::comparison::{Comparison, ComparisonOptions, ComparisonRequest, RunGroup, RunGroups, Verdict, compare};
 use crate::diagnostics::{Caveat, Failure};
 use crate::stats::Outline;
 use crate::units::human;
@@ -82,8 +80,8 @@ fn no_group(groups: &RunGroups, name: &str) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::comparison::NumberFiles;
-    use crate::analysis::published::claim::StatedClaims;
+    use crate::comparison::NumberFiles;
+    use crate::published::claim::StatedClaims;
 
     /// Thirty numbers around `centre`, without a trend.
     fn group(name: &str, centre: f64, seed: u64) -> NumberFiles {

@@ -7,13 +7,13 @@ use serde::Serialize;
 
 use super::series::{FlowIntervals, LevelSpans, RateSeries, covered_time};
 use super::stages::{SearchFigures, StageFigures, search, stages};
-use crate::analysis::counts::Counts;
-use crate::analysis::source::ProbeSource;
+use crate::counts::Counts;
 use crate::facts::{IntervalCounts, StreamInterval};
 use crate::metric::Metric;
 use crate::probe::Phase;
 use crate::recording::manifest::Manifest;
 use crate::sample::Sample;
+use crate::source::ProbeSource;
 use crate::stats::{DescribeOptions, Description};
 use crate::units::Nanos;
 

@@ -1,12 +1,12 @@
 //! Figures of a rate search, and of the stages of a stream with concurrent probes: from trials, stages and rows.
 
-use crate::analysis::source::{ProbeSource, value_at};
 use crate::facts::{SearchEnding, StageFacts, TrialFacts};
 use crate::metric::Metric;
 use crate::probe::Fate;
 use crate::recording::manifest::Manifest;
 use crate::recording::reader::{ProbeBatch, ProbeColumn};
 use crate::sample::{INFINITE, Sample};
+use crate::source::{ProbeSource, value_at};
 use crate::stats::{DescribeOptions, Description, LossGoal, RateBounds, describe};
 use crate::units::Nanos;
 

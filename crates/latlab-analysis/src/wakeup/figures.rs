@@ -4,15 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use crate::analysis::host_samples::{ClockRates, HostAccumulator};
-use crate::analysis::source::{RowVisitor, cpu_at, value_at};
 use crate::facts::{CpuReadings, IDLE_STATES, IdleState, LateWakeup, ProcessorFacts};
+use crate::host_samples::{ClockRates, HostAccumulator};
 use crate::metric::Metric;
 use crate::plan::{Via, WakeupCpus, WakeupSpec};
 use crate::probe::Phase;
 use crate::recording::manifest::{Manifest, RunEnding};
 use crate::recording::reader::{ProbeBatch, ProbeColumn};
 use crate::sample::Sample;
+use crate::source::{RowVisitor, cpu_at, value_at};
 use crate::stats::{DescribeOptions, Description, describe};
 use crate::units::Nanos;
 
@@ -333,10 +333,10 @@ fn processor(manifest: &Manifest, after: bool) -> Option<&ProcessorFacts> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::in_memory::{InMemory, manifest, scheduled};
-    use crate::analysis::{SummaryOptions, summarise};
     use crate::facts::{HostFacts, HostReadings, HostSample, WakeupFacts};
+    use crate::in_memory::{InMemory, manifest, scheduled};
     use crate::plan::{RunSpec, Schedule, Work};
+    use crate::{SummaryOptions, summarise};
 
     fn spec(via: Via, interval: Nanos, cpus: &[u16]) -> WakeupSpec {
         let cpus = if cpus.is_empty() { WakeupCpus::Anywhere } else { WakeupCpus::These(cpus.to_vec()) };

@@ -209,12 +209,12 @@ impl<'a> LogRows<'a> {
     }
 
     /// States what the values are, before the first of them.
-    pub fn are_of(&mut self, metric: Metric) {
+    pub(crate) fn are_of(&mut self, metric: Metric) {
         self.block.metric = Some(metric);
     }
 
     /// States the payload of the packets of intervals, before the first of them.
-    pub fn have_packets_of(&mut self, size_bytes: u32) {
+    pub(crate) fn have_packets_of(&mut self, size_bytes: u32) {
         self.block.size_bytes = Some(size_bytes);
     }
 
@@ -252,7 +252,7 @@ impl<'a> LogRows<'a> {
     }
 
     /// Whether the rows could not be passed on: reading on has no use.
-    pub fn has_failed(&self) -> bool {
+    pub(crate) fn has_failed(&self) -> bool {
         self.failed.is_some()
     }
 }

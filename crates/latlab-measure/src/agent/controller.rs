@@ -45,7 +45,7 @@ pub struct Agent {
 
 /// The samples of a remote host.
 #[derive(Debug, Default)]
-pub struct RemoteSamples {
+pub(crate) struct RemoteSamples {
     /// In order of time, on the clock of the remote host.
     pub samples: Vec<HostSample>,
     /// The number of samples that did not arrive in time.
@@ -272,7 +272,7 @@ impl Agent {
     ///
     /// # Errors
     /// [`AgentError`].
-    pub fn start_sampling(&mut self, avoid_cpus: Vec<u16>) -> Result<(), AgentError> {
+    pub(crate) fn start_sampling(&mut self, avoid_cpus: Vec<u16>) -> Result<(), AgentError> {
         let reply = self.connection.ask(&Request::StartSampling { avoid_cpus });
         self.done(reply)
     }
@@ -281,7 +281,7 @@ impl Agent {
     ///
     /// # Errors
     /// [`AgentError`].
-    pub fn collect_samples(&mut self) -> Result<RemoteSamples, AgentError> {
+    pub(crate) fn collect_samples(&mut self) -> Result<RemoteSamples, AgentError> {
         let begun = Instant::now();
         let (mut collected, mut rows) = (RemoteSamples::default(), 0);
         loop {

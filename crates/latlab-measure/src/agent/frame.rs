@@ -4,9 +4,9 @@
 pub const FORMAT: u16 = 1;
 pub const PAYLOAD_MAX_BYTES: usize = 1 << 20;
 /// Output of a shell's start-up files that is skipped before the preamble.
-pub const NOISE_MAX_BYTES: usize = 1 << 16;
+pub(crate) const NOISE_MAX_BYTES: usize = 1 << 16;
 /// The size of the read buffer.
-pub const READ_BYTES: usize = 1 << 16;
+pub(crate) const READ_BYTES: usize = 1 << 16;
 
 const MARK: [u8; 8] = *b"\0llagent";
 const PREAMBLE_BYTES: usize = 12;

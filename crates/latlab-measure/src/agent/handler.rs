@@ -127,7 +127,7 @@ impl RequestHandler {
     ///
     /// # Errors
     /// The first change that could not be undone.
-    pub fn undo(&mut self) -> Result<(), Failure> {
+    pub(crate) fn undo(&mut self) -> Result<(), Failure> {
         self.sampling = Sampling::default();
         // Loads and reflectors may take a second to end, so the settings of the host are restored first.
         self.loads.iter_mut().for_each(AgentLoads::give_up);

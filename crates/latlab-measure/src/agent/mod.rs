@@ -15,7 +15,7 @@ mod sampling;
 mod serve;
 mod watchdog;
 
-pub use controller::{Agent, RemoteSamples, remote_facts};
+pub use controller::{Agent, remote_facts};
 pub use error::AgentError;
 pub use handler::RequestHandler;
 pub use message::{Greeting, LoadsRequest, LoadsStatus, NetLoadPath, Reply, Request, SamplePage, SettingsRequest};

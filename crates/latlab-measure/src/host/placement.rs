@@ -41,7 +41,7 @@ pub fn leave_real_time() -> io::Result<()> {
 }
 
 /// The CPUs that the calling thread may use, ascending.
-pub fn allowed_cpus() -> Vec<u16> {
+pub(crate) fn allowed_cpus() -> Vec<u16> {
     let Ok(allowed) = sched_getaffinity(None) else { return Vec::new() };
     (0..CpuSet::MAX_CPU).filter(|cpu| allowed.is_set(*cpu)).filter_map(|cpu| u16::try_from(cpu).ok()).collect()
 }
@@ -86,20 +86,20 @@ fn lock_memory() -> Result<(), HostError> {
 /// The CPUs and memory locks of the calling thread before a run, restored when this is dropped, so that each run of a
 /// process begins alike.
 #[derive(Debug)]
-pub struct AffinityGuard {
+pub(crate) struct AffinityGuard {
     cpus: Option<CpuSet>,
     unlock: bool,
 }
 
 impl AffinityGuard {
     /// Saves the present CPUs. `unlock` if the run locks memory.
-    pub fn save(unlock: bool) -> AffinityGuard {
+    pub(crate) fn save(unlock: bool) -> AffinityGuard {
         AffinityGuard { cpus: sched_getaffinity(None).ok(), unlock }
     }
 
     /// Gives the calling thread the saved CPUs: one that was started by a pinned thread has inherited its CPU. Best effort,
     /// as [`keep_off`].
-    pub fn restore(&self) {
+    pub(crate) fn restore(&self) {
         if let Some(cpus) = &self.cpus {
             let _ = sched_setaffinity(None, cpus);
         }

@@ -11,5 +11,5 @@ mod stressor;
 mod workers;
 
 pub use error::LoadError;
-pub use stressor::{STRESSOR_COMMAND, Stressor, StressorEvent, StressorRequest};
+pub use stressor::{Stressor, StressorEvent, StressorRequest};
 pub use workers::Workers;

@@ -13,7 +13,7 @@ use crate::plan::LoadKind;
 use crate::platform::ChildProcess;
 
 /// The hidden command that a load's process runs.
-pub const STRESSOR_COMMAND: &str = "stressor";
+pub(crate) const STRESSOR_COMMAND: &str = "stressor";
 
 /// The command with which the figures begin.
 pub(super) const BEGIN: &str = "begin";
@@ -40,7 +40,7 @@ pub struct StressorRequest {
 
 impl StressorRequest {
     /// A report of this load that has only what was requested.
-    pub fn blank_report(&self) -> LoadReport {
+    pub(crate) fn blank_report(&self) -> LoadReport {
         let (unit, offered, period_ns, cpus) = match &self.load {
             LoadKind::Cpu { share, cpus, period_ns } => (SHARE, *share, Some(*period_ns), cpus),
             LoadKind::Heaters { workers, cpus } => (CPUS, f64::from(*workers), None, cpus),

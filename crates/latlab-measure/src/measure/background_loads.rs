@@ -76,7 +76,7 @@ impl BackgroundLoads {
     }
 
     /// Ends the loads of the peer, after the run is disarmed and before any other request to its agent.
-    pub fn end_remote(&self, peer: &mut Peer) {
+    pub(crate) fn end_remote(&self, peer: &mut Peer) {
         if !self.remote.is_empty() {
             // The loss of an agent is reported by the lifecycle, and noticed again by `finish`.
             let _ = peer.request_remote_loads(LoadsRequest::End);

@@ -177,7 +177,7 @@ impl Peer {
     ///
     /// # Errors
     /// That process cannot be started.
-    pub fn loaded_path<'a>(
+    pub(crate) fn loaded_path<'a>(
         &mut self,
         spec: &'a RunSpec,
         key: Option<&'a PreSharedKey>,
@@ -197,7 +197,7 @@ impl Peer {
     ///
     /// # Errors
     /// That process cannot be started.
-    pub fn answer_probes(
+    pub(crate) fn answer_probes(
         &mut self,
         spec: &RunSpec,
         key: Option<&PreSharedKey>,
@@ -210,7 +210,7 @@ impl Peer {
     }
 
     /// The address of the reflector for probes during a stream.
-    pub fn probe_address(&self) -> SocketAddr {
+    pub(crate) fn probe_address(&self) -> SocketAddr {
         self.probe_address
     }
 
@@ -295,7 +295,7 @@ impl Peer {
 
     /// Restores the settings of the run; the facts report how. A lost agent restores its host by itself, which its facts do
     /// not report.
-    pub fn restore_settings(&mut self) -> Vec<SettingFacts> {
+    pub(crate) fn restore_settings(&mut self) -> Vec<SettingFacts> {
         let here = self.guard.restore();
         if let Some(agent) = &mut self.agent {
             // The loss of the agent was reported at the end of the run.
@@ -334,7 +334,7 @@ impl Peer {
     }
 
     /// The host of the agent; `None` without one.
-    pub fn remote_host(&self) -> Option<&RemoteHost> {
+    pub(crate) fn remote_host(&self) -> Option<&RemoteHost> {
         self.remote_host.as_ref()
     }
 

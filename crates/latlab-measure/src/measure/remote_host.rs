@@ -10,7 +10,7 @@ use crate::recording::manifest::EndFacts;
 
 /// The facts about the host of an agent.
 #[derive(Clone, Debug)]
-pub struct RemoteHost {
+pub(crate) struct RemoteHost {
     /// Its address of the measured path, whose interface the facts describe.
     address: IpAddr,
     facts: EndFacts,
@@ -29,7 +29,7 @@ pub struct RemoteResults {
 
 impl RemoteHost {
     /// Reads facts and clocks before a run is armed.
-    pub fn before_run(agent: &mut Agent, address: IpAddr) -> Result<RemoteHost, AgentError> {
+    pub(crate) fn before_run(agent: &mut Agent, address: IpAddr) -> Result<RemoteHost, AgentError> {
         let facts = agent.facts(Some(address))?;
         let (anchor, before) = agent.clocks()?;
         let facts = EndFacts { before: Some(facts), clock_start: Some(anchor), ..EndFacts::default() };
@@ -38,7 +38,7 @@ impl RemoteHost {
 
     /// Reads clocks and facts after the run was disarmed, and collects the samples. The clocks first: reading facts takes
     /// time, and a clock step during that time does not belong to the run.
-    pub fn after_run(&mut self, agent: &mut Agent) -> Result<RemoteResults, AgentError> {
+    pub(crate) fn after_run(&mut self, agent: &mut Agent) -> Result<RemoteResults, AgentError> {
         let (anchor, after) = agent.clocks()?;
         let relation = ClockRelation { before: self.before, after };
         (self.facts.clock_end, self.relation) = (Some(anchor), Some(relation));
@@ -54,12 +54,12 @@ impl RemoteHost {
     }
 
     /// The facts for `peer` in the manifest.
-    pub fn facts(&self) -> &EndFacts {
+    pub(crate) fn facts(&self) -> &EndFacts {
         &self.facts
     }
 
     /// The offset of its clock to this host's; `None` before both exchanges were made.
-    pub fn relation(&self) -> Option<ClockRelation> {
+    pub(crate) fn relation(&self) -> Option<ClockRelation> {
         self.relation
     }
 }

@@ -124,7 +124,7 @@ impl Loads {
 }
 
 /// Reports of `specs` at an end `at` that was lost for `reason`: only what was requested.
-pub fn lost_loads<'a>(specs: impl IntoIterator<Item = &'a LoadSpec>, at: Side, reason: &str) -> Vec<LoadReport> {
+pub(crate) fn lost_loads<'a>(specs: impl IntoIterator<Item = &'a LoadSpec>, at: Side, reason: &str) -> Vec<LoadReport> {
     let lost = |spec: &LoadSpec| {
         let at = at.word().to_owned();
         match &spec.kind {
@@ -217,7 +217,7 @@ impl Explain for LoadsError {
 }
 
 /// The hidden command that such a process runs.
-pub const NET_LOAD_COMMAND: &str = "net-load";
+pub(crate) const NET_LOAD_COMMAND: &str = "net-load";
 
 /// The line on its standard input with which its figures begin; they end when standard input closes.
 pub const BEGIN_LINE: &str = "begin";

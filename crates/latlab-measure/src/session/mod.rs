@@ -10,15 +10,14 @@ mod stream;
 
 pub use codec::{Answer, EchoCodec, NativeSession, ProbeCodec};
 pub use key::{KeyError, PreSharedKey, random_bytes};
-pub use loads::{
-    BEGIN_LINE, LoadedPath, Loads, LoadsError, NET_LOAD_COMMAND, NetLoad, NetLoadError, NetLoadEvent, NetLoadRequest,
-    lost_loads, wait_until,
-};
+pub use loads::LoadedPath;
+pub(crate) use loads::lost_loads;
+pub use loads::{BEGIN_LINE, Loads, LoadsError, NetLoad, NetLoadError, NetLoadEvent, NetLoadRequest, wait_until};
 pub use opening::{SessionError, SessionParams, open};
-pub use reflector::ReflectorProcess;
+pub use reflector::PendingReply;
+pub(crate) use reflector::ReflectorProcess;
 pub use reflector::{
-    DownDue, DropReason, Listener, PendingReply, REFLECTOR_COMMAND, ReceiverState, ReflectorAction, ReflectorCounters,
-    ReflectorEvent, ReflectorLimits, ReflectorProcessError, ReflectorRequest, Requests, ServeError, SessionReflector,
-    check_address, listen, serve,
+    DownDue, DropReason, Listener, ReceiverState, ReflectorAction, ReflectorCounters, ReflectorEvent, ReflectorLimits,
+    ReflectorProcessError, ReflectorRequest, Requests, ServeError, SessionReflector, check_address, listen, serve,
 };
 pub use stream::{DownCounts, DownMessage, DownStream, UpStream};

@@ -415,7 +415,7 @@ impl SessionError {
 
     /// The same for a reflector whose AF_XDP socket has this queue.
     #[must_use]
-    pub fn at_queue(mut self, queue: Option<u32>) -> SessionError {
+    pub(crate) fn at_queue(mut self, queue: Option<u32>) -> SessionError {
         if let SessionError::NoAnswer { queue_of_peer, .. } = &mut self {
             *queue_of_peer = queue;
         }

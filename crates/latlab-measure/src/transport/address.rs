@@ -48,7 +48,7 @@ pub fn interface_address(interface: &str) -> Result<IpAddr, TransportError> {
 
 /// The /24 (IPv4) or /64 (IPv6) of `address` as a number, for limits per network (rule R4); `None` for loopback, which
 /// is exempt.
-pub fn prefix_of(address: IpAddr) -> Option<u64> {
+pub(crate) fn prefix_of(address: IpAddr) -> Option<u64> {
     match address.to_canonical() {
         address if address.is_loopback() => None,
         IpAddr::V4(address) => Some(u64::from(address.to_bits() >> 8)),

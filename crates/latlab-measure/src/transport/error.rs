@@ -239,7 +239,7 @@ fn hinted(failure: Failure, hint: Option<String>) -> Failure {
 }
 
 /// The cause of a connection that broke, in words.
-pub fn explain_broken(source: &io::Error) -> String {
+pub(crate) fn explain_broken(source: &io::Error) -> String {
     match source.kind() {
         io::ErrorKind::UnexpectedEof => "the other end closed the connection".into(),
         io::ErrorKind::InvalidData => "the received bytes are not a message of latlab".into(),

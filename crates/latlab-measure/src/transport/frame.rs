@@ -101,13 +101,13 @@ impl MessageEncoder {
     }
 
     /// Only the first `taken` of the `all` bytes of the last frame were sent: the rest stays unsent.
-    pub fn keep_unsent(&mut self, taken: usize, all: usize) {
+    pub(crate) fn keep_unsent(&mut self, taken: usize, all: usize) {
         self.unsent = taken..all;
     }
 
     /// Whether a part of a frame is unsent.
     #[inline]
-    pub fn has_unsent(&self) -> bool {
+    pub(crate) fn has_unsent(&self) -> bool {
         !self.unsent.is_empty()
     }
 

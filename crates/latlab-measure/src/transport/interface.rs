@@ -135,7 +135,7 @@ impl<'a> Packets<'a> {
 
     /// The distance between the beginnings of two packets, in bytes.
     #[inline]
-    pub fn stride_bytes(&self) -> usize {
+    pub(crate) fn stride_bytes(&self) -> usize {
         self.stride
     }
 

@@ -20,9 +20,11 @@ mod udp_reflector;
 mod wait;
 mod xdp;
 
-pub use address::{interface_address, prefix_of, resolve};
+pub(crate) use address::prefix_of;
+pub use address::{interface_address, resolve};
 pub use connection_slot::{ConnectionCaps, ConnectionTally};
-pub use error::{SendModeError, TransportError, explain_broken};
+pub(crate) use error::explain_broken;
+pub use error::{SendModeError, TransportError};
 pub use frame::{InvalidLength, MessageDecoder, MessageEncoder};
 pub use interface::{
     BatchBuffer, BurstTransport, ConnectionBytes, DriverCounts, DriverSession, OpenPath, Packets, PathReport,
@@ -33,7 +35,9 @@ pub use open::{
 };
 pub use tcp::TcpTransport;
 pub use tcp_reflector::TcpReflector;
-pub use udp::{UdpStream, UdpTransport, local_address_towards};
+pub(crate) use udp::local_address_towards;
+pub use udp::{UdpStream, UdpTransport};
 pub use udp_reflector::UdpReflector;
 pub use wait::WaitStrategy;
-pub use xdp::{XdpReflector, XdpTransport, frame_payload_bytes};
+pub(crate) use xdp::frame_payload_bytes;
+pub use xdp::{XdpReflector, XdpTransport};

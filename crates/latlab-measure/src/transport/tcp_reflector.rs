@@ -131,7 +131,7 @@ impl TcpReflector {
     /// For a reflector that answers one sender in its lifetime: [`ReflectorSocket::dedicate_to`] closes the listener and
     /// all other connections.
     #[must_use]
-    pub fn for_single_sender(self) -> TcpReflector {
+    pub(crate) fn for_single_sender(self) -> TcpReflector {
         TcpReflector { single_sender: true, ..self }
     }
 

@@ -194,7 +194,7 @@ impl AsFd for UdpTransport {
 ///
 /// # Errors
 /// As [`UdpTransport::open`].
-pub fn local_address_towards(path: &PathSpec, peer: IpAddr) -> Result<IpAddr, TransportError> {
+pub(crate) fn local_address_towards(path: &PathSpec, peer: IpAddr) -> Result<IpAddr, TransportError> {
     path_towards(path, SocketAddr::new(peer, DISCARD_PORT)).map(|open| open.local.ip())
 }
 

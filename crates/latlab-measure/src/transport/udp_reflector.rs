@@ -95,7 +95,7 @@ impl UdpReflector {
 
     /// For a reflector that answers one sender in its lifetime: [`ReflectorSocket::dedicate_to`] connects the socket.
     #[must_use]
-    pub fn for_single_sender(self) -> UdpReflector {
+    pub(crate) fn for_single_sender(self) -> UdpReflector {
         UdpReflector { single_sender: true, ..self }
     }
 
@@ -103,13 +103,13 @@ impl UdpReflector {
     ///
     /// # Errors
     /// A permission is missing, the interface has a program, or the kernel refuses ours.
-    pub fn answering_in_driver(self, sessions: u16) -> Result<UdpReflector, TransportError> {
+    pub(crate) fn answering_in_driver(self, sessions: u16) -> Result<UdpReflector, TransportError> {
         let driver = Some(DriverAnswers::open(self.local, sessions)?);
         Ok(UdpReflector { driver, ..self })
     }
 
     /// Interface and mode of that program.
-    pub fn driver_facts(&self) -> Option<&XdpFacts> {
+    pub(crate) fn driver_facts(&self) -> Option<&XdpFacts> {
         self.driver.as_ref().map(DriverAnswers::facts)
     }
 

@@ -5,11 +5,11 @@ use super::{Malformed, put, take};
 /// The protocol version that this latlab speaks.
 pub const VERSION: u8 = 1;
 /// Bytes of a set-up message's header.
-pub const SETUP_HEADER_BYTES: usize = 8;
+pub(crate) const SETUP_HEADER_BYTES: usize = 8;
 /// Bytes of a nonce.
-pub const NONCE_BYTES: usize = 16;
+pub(crate) const NONCE_BYTES: usize = 16;
 /// Bytes of a set-up message's authentication code.
-pub const MAC_BYTES: usize = 32;
+pub(crate) const MAC_BYTES: usize = 32;
 
 pub type Nonce = [u8; NONCE_BYTES];
 

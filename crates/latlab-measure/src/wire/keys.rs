@@ -129,7 +129,7 @@ impl fmt::Debug for TagKey {
 
 /// Whether two tags are equal, in constant time: the exclusive-or of whole words does not end at the first difference.
 #[inline]
-pub fn tags_equal(one: u64, other: u64) -> bool {
+pub(crate) fn tags_equal(one: u64, other: u64) -> bool {
     std::hint::black_box(one ^ other) == 0
 }
 

@@ -14,15 +14,15 @@ pub use handshake::{
     ACCEPT_BYTES, Accept, COOKIE_BYTES, Cookie, CookieToken, HELLO_MIN_BYTES, Hello, OPEN_BYTES, Open, REFUSE_BYTES,
     Refuse, RefuseReason, StreamTerms, Terms, hello_datagram,
 };
-pub use header::{MAC_BYTES, MessageHeader, MessageType, NONCE_BYTES, Nonce, SETUP_HEADER_BYTES, VERSION};
-pub use keys::{Codes, SessionKeys, SetupKey, TagKey, tags_equal};
-pub use probe::{
-    AnswerFacts, FLAG_CPU, FULL_STAMP_MIN_BYTES, KERNEL_STAMP_MIN_BYTES, PROBE_MIN_BYTES, ProbeHeader, Reflection,
-    SealedAnswer,
-};
-pub use replay::{
-    REPLAY_WINDOW, ReplayVerdict, ReplayWindow, extend_receive_counter, extend_sent_counter, extend_stamp,
-};
+pub(crate) use header::{MAC_BYTES, NONCE_BYTES, SETUP_HEADER_BYTES};
+pub use header::{MessageHeader, MessageType, Nonce, VERSION};
+pub(crate) use keys::tags_equal;
+pub use keys::{Codes, SessionKeys, SetupKey, TagKey};
+pub use probe::AnswerFacts;
+pub(crate) use probe::FLAG_CPU;
+pub use probe::{FULL_STAMP_MIN_BYTES, KERNEL_STAMP_MIN_BYTES, PROBE_MIN_BYTES, ProbeHeader, Reflection, SealedAnswer};
+pub use replay::{REPLAY_WINDOW, extend_receive_counter, extend_sent_counter};
+pub(crate) use replay::{ReplayVerdict, ReplayWindow, extend_stamp};
 pub use stream::{POLL_BYTES, StreamPoll, StreamTally, TALLY_BYTES, Train};
 
 /// Why bytes are not a valid message of the expected type.

@@ -18,7 +18,7 @@ const TAG_AT: usize = 16;
 pub(super) const FLAG_TAGGED: u8 = 0x80;
 const FLAG_KERNEL: u8 = 0x40;
 /// In an answer: bytes 36 and 37 are the CPU that answered.
-pub const FLAG_CPU: u8 = 0x20;
+pub(crate) const FLAG_CPU: u8 = 0x20;
 const FLAGS_STAMP: u8 = 0x0f;
 const SATURATED: u32 = u32::MAX;
 
@@ -89,7 +89,7 @@ impl ProbeHeader {
     /// Changes the DATA packet in `datagram`, which [`ProbeHeader::write_data`] has written for the same session and key, to
     /// packet `counter`: only counter and tag are written.
     #[inline]
-    pub fn renumber_data(counter: u64, key: Option<&TagKey>, datagram: &mut [u8]) {
+    pub(crate) fn renumber_data(counter: u64, key: Option<&TagKey>, datagram: &mut [u8]) {
         put(datagram, 4, (counter as u32).to_be_bytes());
         if key.is_some() {
             write_tag(key, counter, datagram);
@@ -98,7 +98,7 @@ impl ProbeHeader {
 
     /// Writes DOWN packet `counter` of `session` into `datagram`, under the key of answers.
     #[inline]
-    pub fn write_down(session: u16, counter: u64, key: &TagKey, datagram: &mut [u8]) {
+    pub(crate) fn write_down(session: u16, counter: u64, key: &TagKey, datagram: &mut [u8]) {
         Self::write_request(MessageType::Down, session, counter, Some(key), datagram);
     }
 

@@ -9,7 +9,7 @@ const WORDS: usize = REPLAY_WINDOW as usize / WORD_BITS as usize;
 
 /// The check of a counter against the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ReplayVerdict {
+pub(crate) enum ReplayVerdict {
     /// Not received before; marked now.
     New,
     Duplicate,
@@ -19,7 +19,7 @@ pub enum ReplayVerdict {
 /// Which of the newest 65,536 counters were received: 8 KiB, allocated when a slot has its first session, and reused for
 /// every further one.
 #[derive(Clone, Debug)]
-pub struct ReplayWindow {
+pub(crate) struct ReplayWindow {
     newest: u64,
     words: Box<[u64]>,
 }
@@ -32,12 +32,12 @@ impl Default for ReplayWindow {
 
 impl ReplayWindow {
     /// A window without memory, which must be cleared before its first use.
-    pub fn unused() -> ReplayWindow {
+    pub(crate) fn unused() -> ReplayWindow {
         ReplayWindow { newest: 0, words: Box::default() }
     }
 
     /// Removes all counters; gets the memory if there was none.
-    pub fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         if self.words.is_empty() {
             *self = ReplayWindow::default();
         }
@@ -47,14 +47,14 @@ impl ReplayWindow {
 
     /// The highest counter received; 0 if none was.
     #[inline]
-    pub fn newest(&self) -> u64 {
+    pub(crate) fn newest(&self) -> u64 {
         self.newest
     }
 
     /// Marks `counter` as received. Only for counters with a genuine tag: a forged one could move the window beyond all
     /// genuine ones.
     #[inline]
-    pub fn mark(&mut self, counter: u64) -> ReplayVerdict {
+    pub(crate) fn mark(&mut self, counter: u64) -> ReplayVerdict {
         if counter > self.newest {
             self.advance(counter);
         } else if self.newest - counter >= u64::from(REPLAY_WINDOW) {
@@ -71,7 +71,7 @@ impl ReplayWindow {
 
     /// Marks `first` to `last`, all higher than any received counter: the same result as marking each.
     #[inline]
-    pub fn mark_newer(&mut self, first: u64, last: u64) {
+    pub(crate) fn mark_newer(&mut self, first: u64, last: u64) {
         debug_assert!(self.newest < first && first <= last);
         self.advance(last);
         self.for_words(first, last, |word, bits| *word |= bits);
@@ -140,7 +140,7 @@ const STAMP_AHEAD_NS: u64 = 1 << 32;
 /// The stamp in ns whose low 36 bits are `low`: the latest one at most 4.3 s after `expected`. Correct for answers up to
 /// 64 s late, four seconds more than the longest time-out.
 #[inline]
-pub fn extend_stamp(expected_ns: i64, low: u64) -> i64 {
+pub(crate) fn extend_stamp(expected_ns: i64, low: u64) -> i64 {
     let latest = (expected_ns as u64).wrapping_add(STAMP_AHEAD_NS);
     let back = latest.wrapping_sub(low) & ((1 << STAMP_BITS) - 1);
     latest.wrapping_sub(back) as i64

@@ -16,7 +16,6 @@ pub struct LoadReport {
     /// The end of the load: `local` or `peer`.
     pub at: String,
     /// The unit of the figures below: [`SHARE`], [`CPUS`], [`BYTES_PER_SECOND`], [`BITS_PER_SECOND`] or
-    /// [`PACKETS_PER_SECOND`].
     pub unit: String,
     /// As asked for; null: as much as possible.
     pub offered: Option<f64>,
@@ -60,8 +59,6 @@ pub const CPUS: &str = "cpus";
 pub const BYTES_PER_SECOND: &str = "bytes_per_second";
 /// Payload bits a second.
 pub const BITS_PER_SECOND: &str = "bits_per_second";
-/// Packets a second.
-pub const PACKETS_PER_SECOND: &str = "packets_per_second";
 
 /// The rate of a stream over windows of about 100 ms, in bits a second.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

@@ -137,7 +137,7 @@ impl TrialFacts {
     }
 
     /// The trial as goals evaluate it; `None` without a pace.
-    pub fn as_trial(&self) -> Option<RateTrial> {
+    pub(crate) fn as_trial(&self) -> Option<RateTrial> {
         let (pps, lasting) = (self.asked_pps?, self.lasting_ns);
         // A trial has a packet at its begin and at its end: one more than its rate gives is not a higher rate.
         let delivered_pps = self.delivered_pps().min(pps);

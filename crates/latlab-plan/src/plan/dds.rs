@@ -43,7 +43,7 @@ impl DdsSpec {
     }
 
     /// The bytes of a HEARTBEAT that may follow a sample.
-    pub fn heartbeat_bytes(self) -> u32 {
+    pub(crate) fn heartbeat_bytes(self) -> u32 {
         if self.reliability == Reliability::Reliable { 32 } else { 0 }
     }
 

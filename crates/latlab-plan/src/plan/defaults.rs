@@ -92,32 +92,32 @@ pub const RUNS_MAX: usize = 64;
 pub const QUANTILES_MAX: usize = 32;
 /// Payload of a packet of a network load if the path carries it: fits in an MTU of 1,500 bytes with IPv6, UDP and the
 /// 52 bytes that common tunnels add.
-pub const STREAM_SIZE_BYTES: u32 = 1_400;
+pub(crate) const STREAM_SIZE_BYTES: u32 = 1_400;
 /// Payload of a packet of `latlab stream` over IPv4: with 20 bytes of IP and 8 of UDP it fills an MTU of 1,500 …
-pub const STREAM_PACKET_IPV4_BYTES: u32 = 1_472;
+pub(crate) const STREAM_PACKET_IPV4_BYTES: u32 = 1_472;
 /// … and over IPv6, whose header has 40.
-pub const STREAM_PACKET_IPV6_BYTES: u32 = 1_452;
+pub(crate) const STREAM_PACKET_IPV6_BYTES: u32 = 1_452;
 /// One flow, as in a program with one socket.
 pub const STREAM_FLOWS: u16 = 1;
 /// Each flow is a session and a thread: with more of them the scheduler is measured.
 pub const STREAM_FLOWS_MAX: u16 = 64;
 /// The longest time for which a slice of a stream waits for counts: [`STREAM_PATIENCE`] before it and after it …
-pub const STREAM_SETTLES: Nanos = Nanos(STREAM_PATIENCE.0 * 2);
+pub(crate) const STREAM_SETTLES: Nanos = Nanos(STREAM_PATIENCE.0 * 2);
 /// … and over TCP this long each time, as a slow path may take: four flows at 256 kbit/s, with 256 KiB each.
 pub const STREAM_SETTLES_CONNECTED: Nanos = Nanos::from_secs(30);
 /// Events of the ring of a flow: twenty a second, for three minutes in which the writer does not run. 256 KiB.
 pub const STREAM_RING_EVENTS: usize = 1 << 12;
 /// The least default payload of a packet at a low rate.
-pub const STREAM_SIZE_SLOW_BYTES: u32 = 64;
+pub(crate) const STREAM_SIZE_SLOW_BYTES: u32 = 64;
 /// The slowest stream has one packet in each window of 100 ms, since a window without one shows nothing.
-pub const STREAM_PACKETS_MIN_PER_SECOND: u64 = 10;
+pub(crate) const STREAM_PACKETS_MIN_PER_SECOND: u64 = 10;
 /// The fastest stream: no link is faster, so a higher rate is probably a wrong unit.
 pub const STREAM_RATE_MAX_BPS: u64 = 10_000_000_000_000;
 /// The least share of the rate without loss, which the search finds to within 2 %.
-pub const STREAM_SHARE_MIN: f64 = 0.01;
+pub(crate) const STREAM_SHARE_MIN: f64 = 0.01;
 /// Bytes that Ethernet adds to an IP packet: preamble and delimiter 8, addresses and type 14, check sequence 4,
 /// gap 12 (IEEE 802.3, clause 3).
-pub const ETHERNET_OVERHEAD_BYTES: u32 = 38;
+pub(crate) const ETHERNET_OVERHEAD_BYTES: u32 = 38;
 /// Achieved rates are reported per window of this length …
 pub const STREAM_WINDOW: Nanos = Nanos::from_millis(100);
 /// … whose counts are polled again after this time without an answer.
@@ -132,7 +132,7 @@ pub const STREAM_BATCH: u16 = 64;
 /// The largest batch: UIO_MAXIOV, the limit of one sendmmsg(2).
 pub const STREAM_BATCH_MAX: u16 = 1_024;
 /// The most packets of one buffer: UDP_MAX_SEGMENTS of Linux before 6.9 (128 since then).
-pub const GSO_SEGMENTS_MAX: u16 = 64;
+pub(crate) const GSO_SEGMENTS_MAX: u16 = 64;
 /// Buffer of the sockets of a stream in each direction: 44 bursts of 64 packets at 1,472 bytes, or 5,000 small datagrams
 /// with the bookkeeping of the kernel.
 pub const STREAM_BUFFER_BYTES: u32 = 4 << 20;
@@ -156,20 +156,20 @@ pub const SEARCH_MAX: Nanos = SERVE_IDLE;
 /// The most goals, since each takes a share of the time.
 pub const SEARCH_GOALS_MAX: usize = 4;
 /// Number of full-length trials in the whole time …
-pub const SEARCH_TRIALS_IN_ALL: i64 = 120;
+pub(crate) const SEARCH_TRIALS_IN_ALL: i64 = 120;
 /// … which last at least this, since a receiver preempted for 20 ms would decide shorter ones …
 pub const SEARCH_TRIAL_MIN: Nanos = Nanos::from_millis(100);
 /// … and at most this: further seconds show no more than the first.
-pub const SEARCH_TRIAL_MAX: Nanos = Nanos::from_secs(1);
+pub(crate) const SEARCH_TRIAL_MAX: Nanos = Nanos::from_secs(1);
 /// Trials without a pace at the beginning, of which the best is the most that this end can send, without brief
 /// interference.
 pub const SEARCH_TRIALS_WITHOUT_PACE: usize = 3;
 /// Trials that classify a rate; three are enough if they agree.
-pub const SEARCH_TRIALS_AT_A_RATE: i64 = 5;
+pub(crate) const SEARCH_TRIALS_AT_A_RATE: i64 = 5;
 /// The share of them that may lose more: the majority of trials decides.
-pub const SEARCH_EXCEED_RATIO: f64 = 0.5;
+pub(crate) const SEARCH_EXCEED_RATIO: f64 = 0.5;
 /// Relative width of the bounds of a rate: trials of half a second differ by about as much.
-pub const SEARCH_WIDTH: f64 = 0.02;
+pub(crate) const SEARCH_WIDTH: f64 = 0.02;
 /// Time-out of the poll after a trial without a pace, which fills queues of unknown depth; a silent target ends the search
 /// within [`STREAM_SILENCE_MAX`].
 pub const SEARCH_PATIENCE_WITHOUT_PACE: Nanos = Nanos(STREAM_SILENCE_MAX.0 - 500_000_000);
@@ -179,16 +179,16 @@ pub const SEARCH_DEEP_QUEUE: Nanos = Nanos::from_millis(500);
 /// Packets of a trial at the lowest rate.
 pub const SEARCH_PACKETS_MIN: f64 = 10.0;
 /// Number of stages in the whole time …
-pub const SEARCH_STAGES_IN_ALL: i64 = 24;
+pub(crate) const SEARCH_STAGES_IN_ALL: i64 = 24;
 /// … which last at least this, for some hundred probes …
-pub const SEARCH_STAGE_MIN: Nanos = Nanos::from_millis(200);
+pub(crate) const SEARCH_STAGE_MIN: Nanos = Nanos::from_millis(200);
 /// … and at most as long as a default run.
-pub const SEARCH_STAGE_MAX: Nanos = Nanos::from_secs(10);
+pub(crate) const SEARCH_STAGE_MAX: Nanos = Nanos::from_secs(10);
 /// Interval of polls while no packets are sent: negligible next to a thousand probes a second, and short enough that the
 /// last poll before a receiver fails is not much older than the last probe.
 pub const SEARCH_ASKS_EVERY: Nanos = Nanos::from_millis(250);
 /// The time-out of the probes of a search is the whole time divided by this, at most [`TIMEOUT`].
-pub const SEARCH_TIMEOUTS_IN_ALL: i64 = 60;
+pub(crate) const SEARCH_TIMEOUTS_IN_ALL: i64 = 60;
 /// An overloaded receiver recovers as soon as nothing is sent; one that leaves this many polls in a row unanswered has
 /// failed. They share [`STREAM_PATIENCE`], since paced trials are short and near the rate of the path.
 pub const SEARCH_SILENT_QUESTIONS: u32 = 2;
@@ -309,7 +309,7 @@ pub const SILENT_CONDITIONS: usize = 2;
 /// The fewest runs of a condition whose interval is precise enough to decide on more runs.
 pub const UNTIL_RUNS_MIN: u32 = 10;
 /// The same of one block: a single run shows no variance within it.
-pub const UNTIL_BLOCK_RUNS_MIN: u32 = 2;
+pub(crate) const UNTIL_BLOCK_RUNS_MIN: u32 = 2;
 /// Pause before a change of conditions, for the effects of the previous run to decay.
 pub const EXPERIMENT_SETTLE: Nanos = Nanos::from_secs(1);
 /// The longest pause between blocks.

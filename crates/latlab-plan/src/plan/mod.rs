@@ -32,7 +32,7 @@ pub use kind::Kind;
 pub use load::{LoadKind, LoadSpec};
 pub use path::{Family, PathSpec, Target};
 pub use ping::{DueTimes, PingSpec, Protocol, Schedule};
-pub use rate_search::{RateSearchSpec, loss_words};
+pub use rate_search::RateSearchSpec;
 pub use remedy::Remedy;
 pub use run::{CompatOutput, EndSpec, NoBareLoop, Plan, RunSpec, StopWhen, SummaryDefaults, WaitMode, Warmup, Work};
 pub use setting::{IdleStates, IrqCpus, KNOBS, Setting, SettingSpec, Side};

@@ -66,7 +66,7 @@ impl RateSearchSpec {
 }
 
 /// A loss ratio as typed: `0`, `0.5%`.
-pub fn loss_words(loss_ratio: f64) -> String {
+pub(crate) fn loss_words(loss_ratio: f64) -> String {
     if loss_ratio == 0.0 { "0".into() } else { typed_percent(loss_ratio) }
 }
 

@@ -91,7 +91,7 @@ impl Setting {
 
     /// Whether it applies to each end separately even if both are on one host: to an interface in `lab`, or to the thread
     /// that measures or reflects.
-    pub const fn is_of_an_end(&self) -> bool {
+    pub(crate) const fn is_of_an_end(&self) -> bool {
         self.is_of_an_interface() || matches!(self, Setting::TimerSlack(_))
     }
 }

@@ -123,7 +123,7 @@ impl StreamSpec {
     }
 
     /// The lowest rate, in bits a second, with a packet of this stream in each window.
-    pub fn least_bps(&self) -> u64 {
+    pub(crate) fn least_bps(&self) -> u64 {
         let size = self.size_bytes.unwrap_or(defaults::STREAM_SIZE_SLOW_BYTES);
         self.packet_bits(size, false) * defaults::STREAM_PACKETS_MIN_PER_SECOND
     }

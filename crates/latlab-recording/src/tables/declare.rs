@@ -34,11 +34,11 @@ macro_rules! table {
             $($(#[$doc])* pub $field: $values,)+
         }
 
-        impl $crate::recording::tables::decode::Batch for $batch {
-            const TABLE: $crate::recording::tables::recorded::RecordedTable = $crate::recording::tables::recorded::RecordedTable::$table;
+        impl $crate::tables::decode::Batch for $batch {
+            const TABLE: $crate::tables::recorded::RecordedTable = $crate::tables::recorded::RecordedTable::$table;
 
-            fn specs() -> Vec<$crate::recording::tables::column::ColumnSpec> {
-                use $crate::recording::tables::column::{ColumnSpec, ColumnType};
+            fn specs() -> Vec<$crate::tables::column::ColumnSpec> {
+                use $crate::tables::column::{ColumnSpec, ColumnType};
                 vec![$(ColumnSpec::$null(stringify!($field), ColumnType::$column_type)),+]
             }
 
@@ -46,7 +46,7 @@ macro_rules! table {
                 &mut self.rows
             }
 
-            fn fields(&mut self) -> Vec<&mut dyn $crate::recording::tables::decode::Field> {
+            fn fields(&mut self) -> Vec<&mut dyn $crate::tables::decode::Field> {
                 vec![$(&mut self.$field),+]
             }
         }

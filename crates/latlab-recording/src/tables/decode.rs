@@ -15,7 +15,7 @@ use parquet::schema::types::{ColumnDescriptor, ColumnPath, Type};
 use super::column::{Column, ColumnSpec, ColumnType, IntColumn, UniformBatch, Word, WordColumn};
 use super::file::{TableFile, contained, damage, io_error, read_error};
 use super::recorded::RecordedTable;
-use crate::recording::error::RecordingError;
+use crate::error::RecordingError;
 
 /// Consecutive rows of a table, with a field for each column in the order of the file.
 pub(crate) trait Batch: Default + 'static {

@@ -16,7 +16,7 @@ use parquet::schema::types::{ColumnPath, Type};
 use super::column::{Column, ColumnSpec, ColumnType, IntColumn, UniformBatch, WordColumn};
 use super::file::io_error;
 use super::recorded::{GROUP_ROWS, RecordedTable};
-use crate::recording::manifest::FormatVersion;
+use crate::manifest::FormatVersion;
 
 /// A table that is being written.
 pub struct TableWriter<W: Write + Send> {

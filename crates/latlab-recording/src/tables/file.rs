@@ -17,9 +17,9 @@ use parquet::file::metadata::{ColumnChunkMetaData, FooterTail, ParquetMetaData, 
 use parquet::file::serialized_reader::SerializedPageReader;
 
 use super::recorded::GROUP_ROWS;
+use crate::checksums::{TableChecksums, crc32c_text, mismatch};
+use crate::error::RecordingError;
 use crate::platform::Directory;
-use crate::recording::checksums::{TableChecksums, crc32c_text, mismatch};
-use crate::recording::error::RecordingError;
 
 /// Length and magic number at the end of a Parquet file.
 const TAIL_BYTES: usize = 8;

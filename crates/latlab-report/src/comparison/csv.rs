@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::json;
 use crate::analysis::comparison::Comparisons;
-use crate::report::figure::table::quoted;
+use crate::figure::table::quoted;
 
 const COLUMNS: &str = "metric,statistic,unit,baseline,candidate,baseline_runs,candidate_runs,blocks,baseline_value,\
                        candidate_value,difference,difference_low,difference_high,relative,relative_low,relative_high,\

@@ -6,7 +6,7 @@ use crate::analysis::comparison::{
     Comparison, ComparisonMethod, Comparisons, Effect, FigureScale, Look, Quantity, QuestionScope, RunGroup,
 };
 use crate::analysis::{ChangeGateResult, GateReason};
-use crate::report::json::statistics::{pretty, without_nulls};
+use crate::json::statistics::{pretty, without_nulls};
 use crate::stats::Outline;
 
 /// Additional keys of the document in `latlab run`.

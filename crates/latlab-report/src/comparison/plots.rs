@@ -1,10 +1,10 @@
 //! The groups of a comparison as plots in characters.
 
+use crate::Style;
 use crate::analysis::comparison::{Comparisons, Quantity, RunGroup};
 use crate::analysis::{Estimand, MetricHistogram};
-use crate::report::Style;
-use crate::report::figure::axis::AxisUnit;
-use crate::report::text_plots::{CountedValue, FigureGroup, HistogramRow, Histograms, figures, histograms};
+use crate::figure::axis::AxisUnit;
+use crate::text_plots::{CountedValue, FigureGroup, HistogramRow, Histograms, figures, histograms};
 
 const fn unit(quantity: Quantity) -> AxisUnit {
     match quantity {

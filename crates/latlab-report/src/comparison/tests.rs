@@ -9,8 +9,8 @@ use crate::analysis::{ChangeGate, ChangeGateResult};
 use crate::facts::ExcludedCondition;
 use crate::metric::Metric;
 use crate::plan::Factors;
-use crate::report::view::{Part, TableView};
-use crate::report::{Style, markdown, schemas, text};
+use crate::view::{Part, TableView};
+use crate::{Style, markdown, schemas, text};
 
 fn agenda(shift: bool) -> ComparisonRequest {
     let mut agenda = ComparisonRequest::default();

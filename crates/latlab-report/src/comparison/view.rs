@@ -10,9 +10,9 @@ use crate::analysis::comparison::{
 use crate::analysis::{ChangeGateResult, GateReason};
 use crate::diagnostics::Caveat;
 use crate::plan::{Factors, common_levels, level_words, levels_words};
-use crate::report::summary_view::caveat_views;
-use crate::report::view::{ColumnView, GroupView, Part, ReportView, RowView, TableView};
+use crate::summary_view::caveat_views;
 use crate::units::human::{self, ABSENT, counted, listed};
+use crate::view::{ColumnView, GroupView, Part, ReportView, RowView, TableView};
 
 /// The report of comparisons and gates; with `explain` each verdict says how it was found.
 pub fn parts(comparisons: &Comparisons, gates: &[ChangeGateResult], explain: bool) -> ReportView {

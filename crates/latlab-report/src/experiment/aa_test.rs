@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use crate::analysis::experiment::{AaTest, Drift};
-use crate::report::text::{Style, width, wrap};
 use crate::stats::{Share, Slope};
+use crate::text::{Style, width, wrap};
 use crate::units::human::{percent, signed};
 
 const INDENT: usize = 34;

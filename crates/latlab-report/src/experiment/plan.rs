@@ -10,14 +10,14 @@ use crate::analysis::experiment::{
 };
 use crate::diagnostics::Colour;
 use crate::facts::ExcludedCondition;
+use crate::heading::planned_heading;
 use crate::plan::hooks::BEFORE_BLOCK;
 use crate::plan::{
     BetweenBlocks, Design, Experiment, ExperimentCondition, Factors, RunOrder, RunsRule, common_levels, condition_words,
 };
 use crate::recipe::{Published, Recipe};
-use crate::report::heading::planned_heading;
-use crate::report::text::{Style, labelled, path_lines, width, wrap};
 use crate::stats::observations_needed;
+use crate::text::{Style, labelled, path_lines, width, wrap};
 use crate::units::Nanos;
 use crate::units::human::{about, grouped, quantile, shell_word, span, typed_percent};
 

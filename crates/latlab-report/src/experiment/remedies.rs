@@ -5,11 +5,11 @@ use serde_json::{Value, json};
 
 use crate::analysis::Condition;
 use crate::analysis::comparison::{Comparison, Comparisons, Verdict};
+use crate::comparison;
 use crate::diagnostics::Caveat;
-use crate::report::comparison;
-use crate::report::json::pretty;
-use crate::report::text::{self, Style};
-use crate::report::view::Part;
+use crate::json::pretty;
+use crate::text::{self, Style};
+use crate::view::Part;
 
 /// The comparison of remedies with the unchanged run, which is the first group.
 #[derive(Clone, Debug)]

@@ -7,13 +7,13 @@ use serde_json::{Value, json};
 use super::{aa_test, published, single_condition, spread};
 use crate::analysis::comparison::impossible_words;
 use crate::analysis::experiment::ExperimentReport;
+use crate::comparison::{self, Companions};
 use crate::plan::Factors;
 use crate::recipe;
-use crate::report::comparison::{self, Companions};
-use crate::report::summary_view::caveat_views;
-use crate::report::text::{self, Style};
-use crate::report::view::{CaveatView, Part, TableView, TextBlock};
-use crate::report::{gates, markdown};
+use crate::summary_view::caveat_views;
+use crate::text::{self, Style};
+use crate::view::{CaveatView, Part, TableView, TextBlock};
+use crate::{gates, markdown};
 
 /// The report as text; plots in the form of ministat are `plot_width` characters wide.
 pub fn text(report: &ExperimentReport, plot_width: usize, style: Style) -> String {
@@ -29,13 +29,13 @@ pub fn markdown(report: &ExperimentReport, plot_width: usize) -> String {
 }
 
 /// The published figures beside the measured ones; empty if nothing was published.
-pub fn published_tables(report: &ExperimentReport) -> Vec<TableView> {
+pub(crate) fn published_tables(report: &ExperimentReport) -> Vec<TableView> {
     report.published.as_ref().map(published::tables).unwrap_or_default()
 }
 
 /// The results of the report that have columns of fixed width, of `width` characters. Comparisons and published figures are
 /// left out.
-pub fn text_blocks(report: &ExperimentReport, width: usize) -> Vec<Part> {
+pub(crate) fn text_blocks(report: &ExperimentReport, width: usize) -> Vec<Part> {
     let mut parts = results(report, width, Style { width, ..Style::PLAIN });
     parts.extend(single_condition(report, Style { width, ..Style::PLAIN }));
     parts

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use crate::analysis::experiment::ConditionRow;
-use crate::report::comparison::quantity_figure;
-use crate::report::text::{Style, width, wrap};
+use crate::comparison::quantity_figure;
+use crate::text::{Style, width, wrap};
 use crate::units::human::{ABSENT, grouped};
 
 /// As text; `condition` is its name, if the experiment has others.

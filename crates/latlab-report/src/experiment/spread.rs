@@ -4,11 +4,11 @@
 use serde_json::{Value, json};
 
 use crate::analysis::experiment::{BlockMedian, RunSpread, SpreadCell};
+use crate::ministat::{self, MinistatForm, MinistatGroup};
 use crate::plan::defaults::CONFIDENCE_PERCENT;
-use crate::report::ministat::{self, MinistatForm, MinistatGroup};
-use crate::report::text::{Style, flush_left, flush_right, width, wrap};
-use crate::report::text_plots::{LabelledBox, box_plots};
 use crate::stats::Outline;
+use crate::text::{Style, flush_left, flush_right, width, wrap};
+use crate::text_plots::{LabelledBox, box_plots};
 use crate::units::human::{ABSENT, percent};
 
 const GAP: usize = 2;

@@ -133,14 +133,14 @@ fn quantile_of_tail(tail: f64) -> String {
 
 /// The smallest and the largest of some values.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct ValueLimits {
+pub(crate) struct ValueLimits {
     pub min: f64,
     pub max: f64,
 }
 
 impl ValueLimits {
     /// Those of the finite `values`; `None` without any.
-    pub fn of(values: impl IntoIterator<Item = f64>) -> Option<ValueLimits> {
+    pub(crate) fn of(values: impl IntoIterator<Item = f64>) -> Option<ValueLimits> {
         values.into_iter().filter(|value| value.is_finite()).fold(None, |found: Option<ValueLimits>, value| {
             let ValueLimits { min, max } = found.unwrap_or(ValueLimits { min: value, max: value });
             Some(ValueLimits { min: min.min(value), max: max.max(value) })
@@ -148,7 +148,7 @@ impl ValueLimits {
     }
 
     /// A logarithmic scale if all values are positive, else a linear one.
-    pub fn logarithmic(self) -> Scale {
+    pub(crate) fn logarithmic(self) -> Scale {
         if self.min <= 0.0 {
             return self.linear();
         }
@@ -156,7 +156,7 @@ impl ValueLimits {
         Scale::Log(self.min / factor, self.max * factor)
     }
 
-    pub fn linear(self) -> Scale {
+    pub(crate) fn linear(self) -> Scale {
         let margin = match self.max - self.min {
             0.0 if self.max == 0.0 => 1.0,
             0.0 => self.max.abs() * MARGIN,
@@ -166,7 +166,7 @@ impl ValueLimits {
     }
 
     /// A logarithmic scale if the values suit one, else a linear one.
-    pub fn suited(self) -> Scale {
+    pub(crate) fn suited(self) -> Scale {
         if suits_logarithm(self.min, self.max) { self.logarithmic() } else { self.linear() }
     }
 }
@@ -222,7 +222,7 @@ impl Axis {
     }
 
     /// An axis with a place for each name.
-    pub fn of_names(label: &str, names: Vec<String>) -> Axis {
+    pub(crate) fn of_names(label: &str, names: Vec<String>) -> Axis {
         Axis::new(label, Scale::Categories(names), AxisUnit::Plain)
     }
 

@@ -96,7 +96,7 @@ pub fn spread<T>(all: &[T], most: usize) -> impl Iterator<Item = &T> {
 
 impl Shape {
     /// What several values of a mark on an axis are; a single one is that of the mark.
-    pub const fn roles(self) -> &'static [&'static str] {
+    pub(crate) const fn roles(self) -> &'static [&'static str] {
         match self {
             Shape::Boxes => &["first quartile", "median", "third quartile", "lower whisker", "upper whisker"],
             Shape::Intervals => &["", "from", "to"],
@@ -108,7 +108,7 @@ impl Shape {
         matches!(self, Shape::Steps | Shape::Line)
     }
 
-    pub const fn is_band(self) -> bool {
+    pub(crate) const fn is_band(self) -> bool {
         matches!(self, Shape::Band | Shape::StepBand)
     }
 }

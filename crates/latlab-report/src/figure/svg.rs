@@ -80,7 +80,7 @@ fn colours() -> impl Iterator<Item = (String, &'static str)> {
 }
 
 /// The style sheet of figures in a page, with the colours on a light background as variables.
-pub fn css() -> String {
+pub(crate) fn css() -> String {
     let colours: Vec<String> = colours().map(|(name, colour)| format!("{name}: {colour};")).collect();
     format!(":root {{ {} }}\n{CSS}", colours.join(" "))
 }

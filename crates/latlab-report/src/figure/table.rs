@@ -5,7 +5,7 @@ use super::{Figure, Mark, Series, Shape, spread};
 use crate::units::human::{ABSENT, general};
 
 /// Most rows of the table behind a plot.
-pub const TABLE_ROWS: usize = 200;
+pub(crate) const TABLE_ROWS: usize = 200;
 /// Significant digits of CSV: all that two `f64` of different sources agree on.
 const CSV_DIGITS: usize = 15;
 

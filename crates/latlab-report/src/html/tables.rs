@@ -3,11 +3,11 @@
 use maud::{Markup, html};
 
 use super::words::{omitted, plain, words};
-use crate::report::figure::Figure;
-use crate::report::figure::table::{self, FigureTable};
-use crate::report::text::{behind_point, is_parenthesised};
-use crate::report::view::{ColumnView, RowView, TableView};
+use crate::figure::Figure;
+use crate::figure::table::{self, FigureTable};
+use crate::text::{behind_point, is_parenthesised};
 use crate::units::human;
+use crate::view::{ColumnView, RowView, TableView};
 
 /// The most rows of a table and the most columns: 10,000 conditions must not become a page that no browser opens.
 const MOST_ROWS: usize = 400;

@@ -1,8 +1,8 @@
 use super::{PageSection, PageView, page};
 use crate::diagnostics::Severity;
-use crate::report::figure::axis::{Axis, AxisUnit, Scale};
-use crate::report::figure::{Figure, Mark, Series, Shape};
-use crate::report::view::{CaveatView, ColumnView, Part, RemarkView, RowView, TableView, TextBlock};
+use crate::figure::axis::{Axis, AxisUnit, Scale};
+use crate::figure::{Figure, Mark, Series, Shape};
+use crate::view::{CaveatView, ColumnView, Part, RemarkView, RowView, TableView, TextBlock};
 
 const HOSTILE: &str = "</title><script>alert('1')</script>\" onload=\"x";
 

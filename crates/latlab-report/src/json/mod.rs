@@ -125,7 +125,7 @@ mod tests {
     use crate::facts::IntervalCounts;
     use crate::plan::Work;
     use crate::probe::Fate;
-    use crate::report::schemas::check;
+    use crate::schemas::check;
     use crate::units::Nanos;
     use serde_json::{Value, json};
 

@@ -4,9 +4,9 @@ use super::reported_run::ReportedRun;
 use crate::analysis::Summary;
 use crate::analysis::comparison::Comparisons;
 use crate::analysis::experiment::ExperimentReport;
-use crate::report::figure::Figure;
-use crate::report::view::Showing;
+use crate::figure::Figure;
 use crate::units::human::few;
+use crate::view::Showing;
 
 #[derive(Debug)]
 pub struct PageInput<'a> {

@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use crate::facts::{CommandLine, Driver, Frequency, HostFacts, InterfaceFacts};
 use crate::plan::Kind;
 use crate::recording::manifest::{EndFacts, Manifest};
-use crate::report::view::{Part, RemarkView};
 use crate::units::human::{few_parts, percent, significant};
+use crate::view::{Part, RemarkView};
 
 /// What a page says of a run apart from its figures, in words.
 #[derive(Clone, Debug, Default, PartialEq)]

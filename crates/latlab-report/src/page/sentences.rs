@@ -5,14 +5,14 @@ use super::input::{PageExperiment, PageInput, as_code};
 use crate::analysis::comparison::{Comparison, ComparisonMethod, Comparisons, Quantity, Verdict};
 use crate::analysis::experiment::{ColumnFigure, ConditionRow};
 use crate::analysis::{Kind, Summary};
-use crate::metric::Metric;
-use crate::recipe::{self, Column};
-use crate::report::comparison::{
+use crate::comparison::{
     compared_factors, lacks_runs, pair_name, quantity_change, quantity_figure, several_metrics, shared_reason,
     undecided_reason,
 };
-use crate::report::heading::{Headline, heading};
-use crate::report::quantiles::in_words;
+use crate::heading::{Headline, heading};
+use crate::metric::Metric;
+use crate::quantiles::in_words;
+use crate::recipe::{self, Column};
 use crate::units::Nanos;
 use crate::units::human::{ABSENT, bit_rate, counted, grouped, listed, percent, quantile, span};
 

@@ -12,15 +12,15 @@ use crate::analysis::experiment::ConditionRow;
 use crate::analysis::in_memory::{CLOSED, InMemory, but, closed};
 use crate::analysis::{SummaryOptions, summarise};
 use crate::facts::{CommandLine, HostFacts};
+use crate::html;
 use crate::metric::Metric;
 use crate::plan::Side;
+use crate::plots::{PlotCondition, PlotInput, figures};
 use crate::probe::Fate;
 use crate::recording::manifest::EndFacts;
-use crate::report::html;
-use crate::report::plots::{PlotCondition, PlotInput, figures};
-use crate::report::view::Showing;
 use crate::stats::{Bucket, Interval};
 use crate::units::Nanos;
+use crate::view::Showing;
 
 /// A closed loop with a probe each ms of these delays in µs; 0 is a lost probe.
 fn source(delays_us: impl IntoIterator<Item = i64>) -> InMemory {

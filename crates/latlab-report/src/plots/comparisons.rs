@@ -2,9 +2,9 @@
 
 use super::input::left_out;
 use crate::analysis::comparison::{Comparison, Comparisons, Effect, Verdict};
-use crate::report::comparison::{common_sentence, compared_means, pair_name, row_label, several_metrics};
-use crate::report::figure::axis::{Axis, AxisUnit, Scale, ValueLimits};
-use crate::report::figure::{Figure, Mark, Series, Shape};
+use crate::comparison::{common_sentence, compared_means, pair_name, row_label, several_metrics};
+use crate::figure::axis::{Axis, AxisUnit, Scale, ValueLimits};
+use crate::figure::{Figure, Mark, Series, Shape};
 use crate::units::human::percent;
 
 /// Most rows of a forest plot.

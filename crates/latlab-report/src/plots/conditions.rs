@@ -2,8 +2,8 @@
 
 use super::input::{PlotCondition, PlotInput, left_out};
 use crate::analysis::distribution::{RunDistribution, RunStatistics};
-use crate::report::figure::axis::{Axis, ValueLimits};
-use crate::report::figure::{Figure, Mark, Series, Shape, spread};
+use crate::figure::axis::{Axis, ValueLimits};
+use crate::figure::{Figure, Mark, Series, Shape, spread};
 use crate::stats::BoxPlot;
 use crate::units::human::{counted, grouped};
 

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::conditions::{PlottedStatistic, of_each_statistic};
 use super::input::{PlotCondition, PlotInput, left_out};
+use crate::figure::axis::{Axis, AxisUnit, Scale, ValueLimits};
+use crate::figure::{Figure, Mark, Series, Shape, spread};
 use crate::metric::Metric;
-use crate::report::figure::axis::{Axis, AxisUnit, Scale, ValueLimits};
-use crate::report::figure::{Figure, Mark, Series, Shape, spread};
 use crate::stats::FiveNumberSummary;
 use crate::units::Nanos;
 use crate::units::human::{self, NetworkRate};

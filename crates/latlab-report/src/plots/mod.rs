@@ -10,7 +10,7 @@ mod tails;
 #[cfg(test)]
 mod tests;
 
-use crate::report::figure::Figure;
+use crate::figure::Figure;
 
 pub use input::{PlotCondition, PlotInput};
 

@@ -5,9 +5,9 @@ use super::input;
 use crate::analysis::distribution::{
     DelayGrid, GridCell, HostQuantity, HostSeries, RunDistribution, StreamRates, TimedValue,
 };
+use crate::figure::axis::{Axis, AxisUnit, Scale, ValueLimits};
+use crate::figure::{Figure, Mark, Series, Shape};
 use crate::plan::Side;
-use crate::report::figure::axis::{Axis, AxisUnit, Scale, ValueLimits};
-use crate::report::figure::{Figure, Mark, Series, Shape};
 use crate::units::Nanos;
 use crate::units::human::{counted, grouped};
 

@@ -3,9 +3,9 @@
 
 use super::input::{self, PlotCondition, PlotInput};
 use crate::analysis::distribution::RunDistribution;
+use crate::figure::axis::{Axis, AxisUnit, Scale, ValueLimits};
+use crate::figure::{Figure, Mark, Series, Shape, spread};
 use crate::metric::Metric;
-use crate::report::figure::axis::{Axis, AxisUnit, Scale, ValueLimits};
-use crate::report::figure::{Figure, Mark, Series, Shape, spread};
 use crate::stats::FiveNumberSummary;
 use crate::units::human::few_parts;
 

@@ -10,12 +10,12 @@ use crate::analysis::comparison::{
 use crate::analysis::distribution::{RunDistribution, distribution};
 use crate::analysis::in_memory::{CLOSED, EVERY_MS, InMemory, but, closed, scheduled, stream_interval};
 use crate::facts::{CpuReadings, HostReadings, HostSample, IntervalCounts};
+use crate::figure::axis::Scale;
+use crate::figure::table::csv;
+use crate::figure::{Mark, Shape};
 use crate::metric::Metric;
 use crate::plan::{Kind, Side};
 use crate::probe::{Fate, ProbeRecord};
-use crate::report::figure::axis::Scale;
-use crate::report::figure::table::csv;
-use crate::report::figure::{Mark, Shape};
 
 /// A closed loop with a probe each ms of these delays in µs; 0 is a lost probe.
 fn source(delays_us: impl IntoIterator<Item = i64>) -> InMemory {

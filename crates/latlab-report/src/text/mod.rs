@@ -211,9 +211,9 @@ fn blocks(length: f64, longest: usize) -> String {
 mod tests {
     use super::*;
     use crate::diagnostics::Colour;
-    use crate::report::figures::histogram;
-    use crate::report::view::{ColumnView, GroupView, RowView, TableView};
+    use crate::figures::histogram;
     use crate::stats::Bucket;
+    use crate::view::{ColumnView, GroupView, RowView, TableView};
 
     #[test]
     fn bars_have_logarithmic_length_and_an_empty_bucket_has_none() {

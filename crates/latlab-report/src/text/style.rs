@@ -1,8 +1,8 @@
 //! Width, colour and choice of caveats of a text.
 
 use crate::diagnostics::{Colour, Severity};
-use crate::report::view::CaveatView;
 use crate::units::human::columns as width;
+use crate::view::CaveatView;
 
 /// `text` with blanks behind it, up to `columns` columns.
 pub(crate) fn flush_left(text: &str, columns: usize) -> String {

@@ -3,8 +3,8 @@
 
 use super::style::{INDENT, Style, flush_left, flush_right};
 use super::wrap::wrap;
-use crate::report::view::{ColumnView, GroupView, RowView, TableView};
 use crate::units::human::columns as width;
+use crate::view::{ColumnView, GroupView, RowView, TableView};
 
 /// Distance of adjacent columns in characters.
 const GAP: usize = 2;

@@ -1,11 +1,11 @@
 //! Box plots below each other on one scale, and the figures of the runs of groups as box plots and as ministat's plot.
 
 use super::{ROWS_MAX, left_out};
+use crate::figure::axis::{AxisUnit, Scale, ValueLimits};
+use crate::ministat::{self, MinistatGroup};
 use crate::plan::defaults::MINISTAT_GROUPS_MAX;
-use crate::report::figure::axis::{AxisUnit, Scale, ValueLimits};
-use crate::report::ministat::{self, MinistatGroup};
-use crate::report::text::{Style, flush_left, flush_right, width, wrap};
 use crate::stats::{BoxPlot, Outline};
+use crate::text::{Style, flush_left, flush_right, width, wrap};
 
 const LEGEND: &str = "▒ from the first to the third quartile, █ the median, ├ ┤ the farthest runs within 1.5 interquartile \
     ranges of the box, o beyond";

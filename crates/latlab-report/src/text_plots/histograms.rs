@@ -2,10 +2,10 @@
 
 use super::{ROWS_MAX, left_out};
 use crate::analysis::{MetricHistogram, Summary};
+use crate::figure::axis::{Axis, AxisUnit, Scale, ValueLimits};
+use crate::heading::names;
 use crate::metric::Metric;
-use crate::report::figure::axis::{Axis, AxisUnit, Scale, ValueLimits};
-use crate::report::heading::names;
-use crate::report::text::{Style, flush_left, width, wrap};
+use crate::text::{Style, flush_left, width, wrap};
 use crate::units::human::grouped;
 
 /// A value that occurs `count` times.

@@ -1,9 +1,9 @@
 //! Caveats of host samples. The host has two CPUs with one end pinned to each, and is sampled twice a second for 10 s.
 
 use super::{caveats, closed_loop, find, quiet};
-use crate::analysis::in_memory::{CLOSED, EVERY_MS, InMemory, but, closed, manifest, scheduled};
 use crate::diagnostics::Severity;
 use crate::facts::{CpuReadings, HostFacts, HostReadings, HostSample, ReflectorReport};
+use crate::in_memory::{CLOSED, EVERY_MS, InMemory, but, closed, manifest, scheduled};
 use crate::plan::{EndSpec, LoadKind, LoadSpec, PingSpec, Setting, SettingSpec, Side, Target, WaitMode, Work};
 use crate::probe::Fate;
 use crate::recording::manifest::Manifest;

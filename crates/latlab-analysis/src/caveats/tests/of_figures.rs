@@ -1,9 +1,9 @@
 //! Caveats of what a single run does not show.
 
-use crate::analysis::caveats::{Run, figures, raised};
-use crate::analysis::host_samples::HostAccumulators;
-use crate::analysis::in_memory::{CLOSED, InMemory, logged};
+use crate::caveats::{Run, figures, raised};
 use crate::diagnostics::Caveat;
+use crate::host_samples::HostAccumulators;
+use crate::in_memory::{CLOSED, InMemory, logged};
 use crate::metric::Metric;
 use crate::recording::manifest::Manifest;
 use crate::sample::{INFINITE, Sample};

@@ -1,11 +1,11 @@
 //! Caveats of runs whose log was imported.
 
-use crate::analysis::in_memory::{logged, stream_interval};
-use crate::analysis::{SummaryOptions, import_caveats, summarise};
 use crate::diagnostics::Severity;
 use crate::facts::{ImportFacts, IntervalCounts, LoggedValue, StreamEnd};
+use crate::in_memory::{logged, stream_interval};
 use crate::metric::Metric;
 use crate::plan::{Kind, Work};
+use crate::{SummaryOptions, import_caveats, summarise};
 
 #[test]
 fn losses_in_the_totals_alone_are_infinite_and_unknown_ones_are_no_figure() {

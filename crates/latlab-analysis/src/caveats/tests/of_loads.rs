@@ -1,10 +1,10 @@
 //! Caveats of loads that were not achieved.
 
-use crate::analysis::unreached_loads;
 use crate::diagnostics::Severity;
 use crate::facts::load::{BYTES_PER_SECOND, CPUS, SHARE};
 use crate::facts::{LoadReport, StreamReport};
 use crate::units::Nanos;
+use crate::unreached_loads;
 
 fn cpu(offered: f64, achieved: f64, five_seconds: Option<[f64; 2]>) -> LoadReport {
     LoadReport {

@@ -1,8 +1,8 @@
 //! Gates on changes between groups, also of groups whose figures are infinite or missing, and the outcome.
 
 use super::*;
-use crate::analysis::outcome::comparison_outcome;
 use crate::diagnostics::Outcome;
+use crate::outcome::comparison_outcome;
 
 #[test]
 fn a_baseline_that_is_infinite_but_answered_satisfies_limits_that_allow_a_rise() {

@@ -4,12 +4,12 @@ use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
 use super::*;
-use crate::analysis::comparison::ObservedRun;
-use crate::analysis::estimand::parse_estimand;
-use crate::analysis::in_memory::InMemory;
-use crate::analysis::{SummaryOptions, ValueGates, summarise};
+use crate::comparison::ObservedRun;
+use crate::estimand::parse_estimand;
+use crate::in_memory::InMemory;
 use crate::probe::Phase;
 use crate::stats::{DescribeOptions, Interval, describe, plain};
+use crate::{SummaryOptions, ValueGates, summarise};
 
 /// A packet of the streams of these tests.
 const PACKET_BITS: f64 = 1_000.0;

@@ -1,11 +1,11 @@
 //! Figures and caveats of given trials, stages and rows.
 
 use super::*;
-use crate::analysis::in_memory::{CLOSED, InMemory, but, closed, scheduled};
-use crate::analysis::{StreamFigures, SummaryOptions, summarise};
 use crate::facts::{RateSearchFacts, TrialFacts};
+use crate::in_memory::{CLOSED, InMemory, but, closed, scheduled};
 use crate::plan::{Pace, PacketSize, PingSpec, RateSearchSpec, RunSpec, StreamRunSpec, TransportKind, Work};
 use crate::probe::ProbeRecord;
+use crate::{StreamFigures, SummaryOptions, summarise};
 
 fn trial(pps: f64, sent: u64, delivered: u64) -> TrialFacts {
     TrialFacts {

@@ -5,7 +5,7 @@ use super::{interface, kernel, processor, work};
 use crate::facts::{Finding, HostFacts};
 
 /// All codes, by decreasing cost. Findings of one severity are shown in this order, and docs/doctor.md has the same.
-pub const CODES: [&str; 41] = [
+pub(crate) const CODES: [&str; 41] = [
     // No measurement is possible, or not the intended one.
     "cpu-absent",
     "no-real-time-right",

@@ -12,6 +12,6 @@ mod remote;
 mod work;
 
 pub use evidence::Intent;
-pub use findings::{CODES, findings};
+pub use findings::findings;
 pub use remote::for_remote_host;
 pub use work::busy_cpus;

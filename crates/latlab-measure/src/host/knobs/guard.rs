@@ -91,7 +91,7 @@ impl HostGuard {
     ///
     /// # Errors
     /// The kernel refused.
-    pub fn reflector_started(&mut self) -> Result<(), KnobError> {
+    pub(crate) fn reflector_started(&mut self) -> Result<(), KnobError> {
         for number in 0..self.changes.len() {
             if self.is_slack_of(number, Side::Peer) {
                 self.restore_one(number);
@@ -131,7 +131,7 @@ impl HostGuard {
     }
 
     /// Whether one of the changes would outlive this process.
-    pub fn outlives_process(&self) -> bool {
+    pub(crate) fn outlives_process(&self) -> bool {
         self.changes.iter().any(KnobChange::outlives_process)
     }
 

@@ -91,7 +91,7 @@ impl Lab {
     ///
     /// # Errors
     /// The kernel refused.
-    pub fn finish_checksums(&mut self) -> Result<(), HostError> {
+    pub(crate) fn finish_checksums(&mut self) -> Result<(), HostError> {
         for (end, namespace) in [(&SENDER, &self.sender), (&REFLECTOR, &self.reflector)] {
             let change = || {
                 let socket = socket::udp(AddressFamily::Ipv4)?;
@@ -107,7 +107,7 @@ impl Lab {
     ///
     /// # Errors
     /// The links are not up within `READY_TIMEOUT`.
-    pub fn update_conditions(&mut self) -> Result<(), HostError> {
+    pub(crate) fn update_conditions(&mut self) -> Result<(), HostError> {
         for (end, namespace) in [(&SENDER, &self.sender), (&REFLECTOR, &self.reflector)] {
             // Without IPv6, which a small MTU removes (RFC 8200, section 5).
             inside(namespace, || await_readiness(end, false)).map_err(at("waiting for the links"))?;

@@ -129,7 +129,7 @@ impl PathInterfaces {
     }
 
     /// The interfaces of `ends`, each once.
-    pub fn of_ends(&self, ends: Side) -> Vec<(Side, NetnsInterface)> {
+    pub(crate) fn of_ends(&self, ends: Side) -> Vec<(Side, NetnsInterface)> {
         let near = self.local.iter().filter(|_| ends.is_local() || (self.peer.is_none() && self.one_host));
         let far = self.peer.iter().filter(|_| ends.is_peer());
         let near = near.map(|interface| (Side::Local, interface.clone()));

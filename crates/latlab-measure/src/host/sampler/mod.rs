@@ -7,4 +7,5 @@ mod thread;
 
 pub use observer::Observer;
 pub use processors::{BusyMeter, CpuBusy};
-pub use thread::{SampleSink, Sampler, SamplerSpec};
+pub use thread::SamplerSpec;
+pub(crate) use thread::{SampleSink, Sampler};

@@ -16,7 +16,7 @@ use crate::plan::defaults;
 use crate::units::{Nanos, SenderClock, Stamp};
 
 /// Receives samples on the sampling thread.
-pub trait SampleSink: Send + 'static {
+pub(crate) trait SampleSink: Send + 'static {
     fn take(&mut self, sample: HostSample);
 }
 
@@ -49,7 +49,7 @@ impl SamplerSpec {
 /// A thread that samples. It takes a sample when it starts, one per period, and one when it is stopped. After a costly
 /// sample it pauses so long that the sample used no more than [`defaults::SAMPLER_SHARE`] of one CPU.
 #[derive(Debug)]
-pub struct Sampler<S> {
+pub(crate) struct Sampler<S> {
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<S>>,
 }
@@ -59,7 +59,7 @@ impl<S: SampleSink> Sampler<S> {
     ///
     /// # Errors
     /// The thread cannot be started.
-    pub fn start(root: HostRoot, spec: SamplerSpec, sink: S) -> io::Result<Sampler<S>> {
+    pub(crate) fn start(root: HostRoot, spec: SamplerSpec, sink: S) -> io::Result<Sampler<S>> {
         let stop = Arc::new(AtomicBool::new(false));
         let stop_thread = Arc::clone(&stop);
         let work = move || {
@@ -72,7 +72,7 @@ impl<S: SampleSink> Sampler<S> {
     }
 
     /// Takes a last sample, ends the thread and returns the sink.
-    pub fn stop(mut self) -> S {
+    pub(crate) fn stop(mut self) -> S {
         self.signal_stop();
         let thread = self.thread.take().expect("taken here and by drop only");
         thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))

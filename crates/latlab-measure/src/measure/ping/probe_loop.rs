@@ -207,7 +207,7 @@ impl<'a, T: Transport, C: Clock, D: ProbeCodec> SessionSender<'a, T, C, D> {
     }
 
     /// Records a probe that is not sent.
-    pub fn give_up(&mut self, seq: Seq, phase: Phase, due: Stamp<SenderClock>) {
+    pub(crate) fn give_up(&mut self, seq: Seq, phase: Phase, due: Stamp<SenderClock>) {
         self.log.push(SpoolEvent::NotSent { seq, phase, due });
     }
 

@@ -33,7 +33,7 @@ impl ProbeSequence {
     }
 
     /// The state before the first probe of a run whose interrupted slices wait for `linger`.
-    pub fn lingering(ping: &PingSpec, linger: Nanos) -> ProbeSequence {
+    pub(crate) fn lingering(ping: &PingSpec, linger: Nanos) -> ProbeSequence {
         ProbeSequence { linger, ..ProbeSequence::new(ping) }
     }
 

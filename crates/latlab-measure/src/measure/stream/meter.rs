@@ -103,7 +103,7 @@ impl StreamMeter {
 
     /// The meter of a part over a connection, which loses no POLL. On a slow path a POLL is queued behind seconds of
     /// packets, and too many repetitions would overwrite it before its answer arrives.
-    pub fn over_a_connection(now: Stamp<SenderClock>) -> StreamMeter {
+    pub(crate) fn over_a_connection(now: Stamp<SenderClock>) -> StreamMeter {
         let repeat_after = Nanos(defaults::STREAM_POLL_AGAIN.0 * 5);
         StreamMeter { repeat_after, repeat_after_max: repeat_after, ..StreamMeter::new(now) }
     }
@@ -118,7 +118,7 @@ impl StreamMeter {
 
     /// The time until a POLL is due; zero or less if it is due now.
     #[inline]
-    pub fn poll_in(&self, now: Stamp<SenderClock>) -> Nanos {
+    pub(crate) fn poll_in(&self, now: Stamp<SenderClock>) -> Nanos {
         self.next_poll - now
     }
 
@@ -155,7 +155,7 @@ impl StreamMeter {
     }
 
     /// The time since the latest answer, or since the begin of the part.
-    pub fn silent_for(&self, now: Stamp<SenderClock>) -> Nanos {
+    pub(crate) fn silent_for(&self, now: Stamp<SenderClock>) -> Nanos {
         now - self.answered_at
     }
 

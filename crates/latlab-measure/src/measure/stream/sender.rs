@@ -93,7 +93,7 @@ impl Patience {
 
 /// The answer that a stream awaits after a POLL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Awaiting {
+pub(crate) enum Awaiting {
     /// An answer, with the whole time-out.
     Answer,
     /// The answer to one of several POLLs that share the time-out.
@@ -149,7 +149,7 @@ impl<T: BurstTransport, C: Clock> StreamSender<T, C> {
     }
 
     /// Sets the time-outs to those of `awaiting`.
-    pub fn wait_as(&mut self, awaiting: Awaiting) {
+    pub(crate) fn wait_as(&mut self, awaiting: Awaiting) {
         self.patience = self.whole_patience.of(awaiting);
     }
 
@@ -221,7 +221,11 @@ impl<T: BurstTransport, C: Clock> StreamSender<T, C> {
     ///
     /// # Errors
     /// As of [`StreamSender::settle`].
-    pub fn settle_unless(&mut self, stop: &AtomicBool, meter: &mut StreamMeter) -> Result<MeterPoint, StreamError> {
+    pub(crate) fn settle_unless(
+        &mut self,
+        stop: &AtomicBool,
+        meter: &mut StreamMeter,
+    ) -> Result<MeterPoint, StreamError> {
         let begin = self.clock.now();
         let sent = self.up.sent();
         loop {

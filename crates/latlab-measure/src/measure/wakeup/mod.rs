@@ -7,8 +7,7 @@ mod wakeup_loop;
 
 pub(super) use run::{WakeupRun, tracing};
 pub use sleeper::{
-    ClockNanosleep, EpollSleep, FutexSleep, Nanosleep, OneShot, PollSleep, SelectSleep, SignalSleep, Sleeper, SpinWait,
-    Timerfd,
+    ClockNanosleep, EpollSleep, FutexSleep, Nanosleep, PollSleep, SelectSleep, SignalSleep, Sleeper, SpinWait, Timerfd,
 };
 pub(super) use timer_threads::{TimerThread, measure_wakeups_during, thread_cpus};
 pub use wakeup_loop::{SleepingThread, run_slice};

@@ -119,7 +119,7 @@ impl Sleeper for EpollSleep {
 }
 
 /// A timer that is set for an instant or a span, and then awaited.
-pub trait OneShot {
+pub(crate) trait OneShot {
     /// Sets the timer and waits for it. `nanos` is an instant of CLOCK_MONOTONIC if `absolute`, else a span.
     fn sleep(&self, nanos: i64, absolute: bool) -> io::Result<()>;
 }

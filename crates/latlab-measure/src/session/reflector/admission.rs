@@ -72,7 +72,7 @@ impl ReflectorLimits {
     }
 
     /// The stricter of these limits and the compiled-in bounds, for each limit.
-    pub fn within_bounds(self) -> ReflectorLimits {
+    pub(crate) fn within_bounds(self) -> ReflectorLimits {
         let max = ReflectorLimits::MAX;
         ReflectorLimits {
             sessions: self.sessions.min(max.sessions),

@@ -246,7 +246,7 @@ impl SessionReflector {
     /// Whether the receiver's state matters for `datagram`: it may begin or end a count of socket drops or CPU time. False
     /// for probes and for noise, which so cost no further system call.
     #[inline]
-    pub fn needs_receiver_state(datagram: &[u8]) -> bool {
+    pub(crate) fn needs_receiver_state(datagram: &[u8]) -> bool {
         matches!(MessageType::of(datagram), Ok(MessageType::Open | MessageType::Close | MessageType::Poll))
     }
 
@@ -258,12 +258,12 @@ impl SessionReflector {
     }
 
     /// Sets the counts of connections, before the counters are read.
-    pub fn set_connections(&mut self, tally: ConnectionTally) {
+    pub(crate) fn set_connections(&mut self, tally: ConnectionTally) {
         self.counters.connections = Some(tally);
     }
 
     /// Sets the count of ignored samples, before the counters are read.
-    pub fn set_ignored_samples(&mut self, ignored: Option<u64>) {
+    pub(crate) fn set_ignored_samples(&mut self, ignored: Option<u64>) {
         self.counters.ignored_samples = ignored;
     }
 
@@ -283,7 +283,7 @@ impl SessionReflector {
     }
 
     /// The sender of the only session that is granted at a time; `None` without a session, or if more are granted.
-    pub fn single_peer(&self) -> Option<SocketAddr> {
+    pub(crate) fn single_peer(&self) -> Option<SocketAddr> {
         (self.limits.sessions == 1).then(|| self.table.open().next()).flatten().map(|slot| slot.address)
     }
 

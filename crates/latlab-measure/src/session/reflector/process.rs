@@ -16,7 +16,7 @@ use crate::platform::ChildProcess;
 use crate::session::key::PreSharedKey;
 
 /// The hidden command that a reflector process runs.
-pub const REFLECTOR_COMMAND: &str = "reflector";
+pub(crate) const REFLECTOR_COMMAND: &str = "reflector";
 
 /// The time to end by itself, after which it is killed: it has nothing to restore, and a stream whose target is silent after
 /// 1.5 s must end within 2 s.
@@ -107,7 +107,7 @@ impl ReflectorEvent {
 
 /// A reflector process. It ends when this is dropped, or when this process ends, however it ends.
 #[derive(Debug)]
-pub struct ReflectorProcess {
+pub(crate) struct ReflectorProcess {
     process: ChildProcess,
     address: SocketAddr,
     receive_buffer_bytes: Option<u32>,
@@ -116,7 +116,7 @@ pub struct ReflectorProcess {
 
 impl ReflectorProcess {
     /// Starts a reflector in the caller's network namespace and waits until it is ready.
-    pub fn start(request: &ReflectorRequest) -> Result<ReflectorProcess, ReflectorProcessError> {
+    pub(crate) fn start(request: &ReflectorRequest) -> Result<ReflectorProcess, ReflectorProcessError> {
         let (process, event) = Self::spawn(request).map_err(ReflectorProcessError::Start)?;
         match serde_json::from_str(&event) {
             Ok(ReflectorEvent::Ready { address, receive_buffer_bytes, xdp }) => {
@@ -136,26 +136,26 @@ impl ReflectorProcess {
         Ok((process, event))
     }
 
-    pub fn pid(&self) -> u32 {
+    pub(crate) fn pid(&self) -> u32 {
         self.process.pid()
     }
 
-    pub fn address(&self) -> SocketAddr {
+    pub(crate) fn address(&self) -> SocketAddr {
         self.address
     }
 
     /// The granted receive buffer in bytes, the kernel's bookkeeping included; `None` if unknown.
-    pub fn receive_buffer_bytes(&self) -> Option<u32> {
+    pub(crate) fn receive_buffer_bytes(&self) -> Option<u32> {
         self.receive_buffer_bytes
     }
 
     /// Its AF_XDP socket, or its program in the network driver; `None` without either.
-    pub fn xdp(&self) -> Option<&XdpFacts> {
+    pub(crate) fn xdp(&self) -> Option<&XdpFacts> {
         self.xdp.as_ref()
     }
 
     /// How it ended, if it has ended without a request.
-    pub fn death(&mut self) -> Option<String> {
+    pub(crate) fn death(&mut self) -> Option<String> {
         self.process.death()
     }
 }

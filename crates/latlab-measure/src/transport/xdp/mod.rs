@@ -12,6 +12,6 @@ mod sender;
 mod slot;
 
 pub(super) use driver::DriverAnswers;
-pub use queue::frame_payload_bytes;
+pub(crate) use queue::frame_payload_bytes;
 pub use reflector::XdpReflector;
 pub use sender::XdpTransport;

@@ -280,7 +280,7 @@ fn facts(interface: &EthernetInterface, queue: u32, way: Way) -> XdpFacts {
 }
 
 /// The most bytes of payload that an AF_XDP socket receives in one packet.
-pub const fn frame_payload_bytes(ipv6: bool) -> u32 {
+pub(crate) const fn frame_payload_bytes(ipv6: bool) -> u32 {
     PACKET_BYTES_MAX - (header_bytes(ipv6) - ETHERNET_BYTES) as u32
 }
 

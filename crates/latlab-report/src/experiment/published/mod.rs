@@ -8,11 +8,11 @@ mod tests;
 use serde_json::{Value, json};
 
 use crate::analysis::experiment::{ColumnFigure, IMPOSSIBLE, MeasuredRow, PublishedResults};
+use crate::quantiles::{Cells, cells_over_runs, legend};
 use crate::recipe::{FiguresOf, Published, PublishedRow};
-use crate::report::quantiles::{Cells, cells_over_runs, legend};
-use crate::report::remarks::past_the_stack;
-use crate::report::text::{Style, body_width, width, wrap};
+use crate::remarks::past_the_stack;
 use crate::stats::MeanDifference;
+use crate::text::{Style, body_width, width, wrap};
 use crate::units::human::{ABSENT, grouped};
 
 pub(super) use table::tables;

@@ -5,11 +5,11 @@ use super::{
     legend_of_bounds, shown_rows, whole_figures,
 };
 use crate::analysis::experiment::{MeasuredRow, PublishedResults};
+use crate::quantiles::LOST;
 use crate::recipe::{FiguresOf, Published};
-use crate::report::quantiles::LOST;
-use crate::report::remarks::past_the_stack;
-use crate::report::view::{ColumnView, GroupView, RowView, TableView};
+use crate::remarks::past_the_stack;
 use crate::units::human::ABSENT;
+use crate::view::{ColumnView, GroupView, RowView, TableView};
 
 const MEDIAN_IS_LOST: &str =
     "lost: infinite, since the figures of half of the runs or more lie among their lost probes";

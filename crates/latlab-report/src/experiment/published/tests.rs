@@ -5,7 +5,7 @@ use crate::facts::{XdpEnds, XdpFacts};
 use crate::metric::Metric;
 use crate::plan::Factors;
 use crate::recipe::Column;
-use crate::report::view::{RowView, TableView};
+use crate::view::{RowView, TableView};
 
 /// A publication of probes with these rows.
 fn of_probes(rows: Vec<PublishedRow>) -> Published {
