@@ -10,7 +10,8 @@ use crate::facts::{
 };
 use crate::metric::Metric;
 use crate::plan::{
-    EndSpec, ImportSpec, Kind, Pace, PacketSize, PingSpec, RunSpec, Schedule, Side, StreamRunSpec, Via, Work,
+    EndSpec, ImportSpec, Kind, LoadKind, LoadSpec, Pace, PacketSize, PingSpec, RunSpec, Schedule, Side, StreamRunSpec,
+    Via, Work, defaults,
 };
 use crate::probe::{Fate, KernelStamps, Phase, ProbeRecord, Seq};
 use crate::recording::manifest::{EndFacts, Manifest, RunEnding};
@@ -56,6 +57,17 @@ impl InMemory {
 pub fn stream_interval(start_ms: i64, seen: IntervalCounts) -> StreamInterval {
     let [start_ns, end_ns] = [start_ms, start_ms + 100].map(|ms| ms * 1_000_000);
     StreamInterval { flow: 0, phase: Phase::Measure, start_ns, end_ns, cpu: None, seen }
+}
+
+/// The parameters of a run of probes, to be changed.
+pub fn probes_of(run: &mut RunSpec) -> &mut PingSpec {
+    let Work::Ping(ping) = &mut run.work else { panic!("a run of probes") };
+    ping
+}
+
+/// A load of this share on every CPU.
+pub fn cpu_load(share: f64) -> LoadSpec {
+    LoadSpec { kind: LoadKind::Cpu { share, cpus: Vec::new(), period_ns: defaults::LOAD_PERIOD }, at: Side::Local }
 }
 
 impl ProbeSource for InMemory {

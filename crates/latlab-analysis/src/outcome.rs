@@ -8,7 +8,7 @@ use super::stream::SearchFigures;
 use super::summary::Summary;
 use crate::diagnostics::{Failure, Outcome};
 use crate::facts::RunOutcome;
-use crate::plan::Kind;
+use crate::plan::{Kind, Protocol};
 use crate::units::Nanos;
 use crate::units::human::{grouped, span};
 
@@ -71,7 +71,7 @@ fn no_answer(summaries: &[Summary]) -> Failure {
             .because("the run ended before the first wake-up after the warm-up")
             .hint("use a longer `--duration`, or a shorter `--interval` or `--warmup`");
     }
-    let target = summaries.first().map(|summary| summary.condition.target.clone()).unwrap_or_default();
+    let target = summaries.first().map(|summary| summary.spec.target.to_string()).unwrap_or_default();
     let streams: Vec<_> = summaries.iter().filter_map(|summary| summary.stream.as_ref()).collect();
     let searches: Vec<_> = streams.iter().filter_map(|stream| stream.search.as_ref()).collect();
     if !searches.is_empty() && searches.iter().all(|search| search.found_pps.is_none()) {
@@ -122,7 +122,8 @@ fn no_probe_answered(summaries: &[Summary], failure: Failure) -> Failure {
     }
     let errors = added(summaries, |summary| &summary.socket_errors);
     let strays = added(summaries, |summary| &summary.strays);
-    let is_echo = summaries.iter().any(|summary| summary.condition.protocol.as_deref() == Some("echo"));
+    let is_echo =
+        summaries.iter().any(|summary| summary.spec.ping().is_some_and(|ping| ping.protocol == Protocol::Echo));
     if let Some(refused) = errors.get("ECONNREFUSED") {
         let (refused, sent) = (grouped(*refused), grouped(sent));
         failure
@@ -157,9 +158,9 @@ fn no_probe_answered(summaries: &[Summary], failure: Failure) -> Failure {
 fn tried(summaries: &[Summary]) -> String {
     let longest = summaries.iter().map(|summary| summary.duration_ns).max().unwrap_or_default();
     let span = if longest > Nanos::ZERO { format!(" in {}", span(longest)) } else { String::new() };
-    let Some(Summary { peer_address, condition, .. }) = summaries.first() else { return span };
+    let Some(Summary { peer_address, spec, .. }) = summaries.first() else { return span };
     let address = peer_address.as_ref().map(|address| format!(" to {address}")).unwrap_or_default();
-    let transport = condition.transport.as_ref().map(|transport| format!(" over {transport}")).unwrap_or_default();
+    let transport = spec.transport().map(|transport| format!(" over {}", transport.word())).unwrap_or_default();
     format!("{address}{transport}{span}")
 }
 

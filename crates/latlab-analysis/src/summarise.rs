@@ -229,7 +229,7 @@ fn of_manifest<S: ProbeSource>(source: &S, counts: &RunCounts) -> Summary {
         is_imported: manifest.spec.import().is_some(),
         knows_losses: manifest.spec.knows_losses(),
         started_at: manifest.started_at.clone(),
-        condition: manifest.condition.clone(),
+        spec: manifest.spec.clone(),
         experiment: manifest.experiment.clone(),
         peer_address: manifest.run.peer_address.clone(),
         stop: manifest.spec.stop,

@@ -13,7 +13,7 @@ use super::wakeup::Wakeups;
 use crate::diagnostics::{Caveat, Explain, Failure, Severity};
 use crate::facts::{BareConditions, ExperimentFacts, Instrument, LoadReport, XdpEnds};
 use crate::metric::Metric;
-use crate::plan::{Condition, Kind, NoBareLoop, RunSpec, StopWhen, SummaryDefaults, defaults};
+use crate::plan::{Kind, NoBareLoop, RunSpec, StopWhen, SummaryDefaults, defaults};
 use crate::recording::manifest::RunEnding;
 use crate::stats::{Bucket, Description};
 use crate::units::{Nanos, human};
@@ -59,8 +59,7 @@ pub struct Summary {
     pub knows_losses: bool,
     /// UTC start, RFC 3339.
     pub started_at: String,
-    /// The level of each factor.
-    pub condition: Condition,
+    pub spec: RunSpec,
     /// Its place in the experiment that it belongs to.
     pub experiment: Option<ExperimentFacts>,
     /// The address measured to, if one was reached.

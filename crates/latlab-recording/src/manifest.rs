@@ -14,7 +14,7 @@ use crate::facts::{
     XdpFacts,
 };
 use crate::metric::Metric;
-use crate::plan::{Condition, Kind, RunSpec};
+use crate::plan::{Kind, RunSpec};
 use crate::units::Nanos;
 
 /// The version of the recording format: a reader refuses another major, and accepts a newer minor.
@@ -233,7 +233,6 @@ pub struct Manifest {
     /// UTC start, RFC 3339.
     pub started_at: String,
     pub spec: RunSpec,
-    pub condition: Condition,
     /// The command line that made the run; absent in formats before 1.10, and if the file of an experiment made the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<CommandLine>,
@@ -290,7 +289,6 @@ impl Manifest {
             run_id,
             kind: spec.kind(),
             started_at,
-            condition: Condition::of(&spec),
             spec,
             command: None,
             experiment: None,

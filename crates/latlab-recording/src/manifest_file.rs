@@ -6,6 +6,7 @@ use std::io::{self, Read, Write};
 use std::ops::Not;
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use super::checksums::{check_seal, seal};
 use super::error::RecordingError;
@@ -38,6 +39,8 @@ struct Versioned {
 struct Stored<'a> {
     #[serde(flatten)]
     manifest: Cow<'a, Manifest>,
+    /// Of the spec, for readers that do not know all its variants; not read.
+    condition: Map<String, Value>,
     #[serde(skip_serializing_if = "Not::not")]
     peer_is_here: bool,
 }
@@ -50,7 +53,7 @@ impl Stored<'_> {
         } else {
             Cow::Borrowed(manifest)
         };
-        Stored { manifest, peer_is_here }
+        Stored { condition: manifest.spec.condition(), manifest, peer_is_here }
     }
 }
 
@@ -81,8 +84,6 @@ pub(super) fn read(directory: &Directory) -> Result<Manifest, RecordingError> {
     if peer_is_here {
         manifest.peer = manifest.here.clone();
     }
-    // Older recordings of pings and streams have the priority in the spec only.
-    manifest.condition.fifo = manifest.condition.fifo.or(manifest.spec.here.fifo);
     Ok(manifest)
 }
 

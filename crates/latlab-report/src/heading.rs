@@ -1,23 +1,19 @@
 //! One-line headings of measurements, identical during the run and in the report.
 
-use crate::analysis::{Condition, Family, Kind, StopWhen, Summary};
+use crate::analysis::{Family, Kind, Summary};
 use crate::facts::ExperimentFacts;
 use crate::plan::{RunSpec, WakeupCpus, distinct_names, levels_words};
 use crate::units::Nanos;
 use crate::units::human::{grouped, span};
 
-/// The schedule of a search.
-const SEARCH: &str = "search";
-
 /// Parts of the heading of one planned or measured run.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Headline<'a> {
     pub kind: Kind,
-    pub condition: &'a Condition,
+    pub spec: &'a RunSpec,
     /// Address family of the path; `None` if unknown.
     pub family: Option<Family>,
-    pub stop: StopWhen,
-    /// Threads that sleep so often as `stop` says, each on a CPU of its own; `None` for one on each CPU of the host.
+    /// Threads that sleep so often as its stop rule says, each on a CPU of its own; `None` for one on each CPU of the host.
     pub threads: Option<usize>,
     /// What was measured of a run that ended early.
     pub measured: Option<MeasuredPart>,
@@ -42,19 +38,19 @@ impl Headline<'_> {
     pub(super) fn of(summary: &Summary) -> Headline<'_> {
         let family = summary.peer_address.as_deref().map(family_of);
         // A search is not measured in one piece: its table says how long it took.
-        let is_partial = summary.ended_early() && summary.condition.schedule != SEARCH;
+        let is_partial = summary.ended_early() && !is_search(&summary.spec);
         let wakeups = summary.wakeups.as_ref();
         let stopped =
             wakeups.and_then(|wakeups| Some(StoppedAt { slot: wakeups.broke?.seq, limit: wakeups.break_ns? }));
         let measured =
             is_partial.then(|| MeasuredPart { rows: summary.counts.due(), duration: summary.duration_ns, stopped });
         let threads = Some(wakeups.map_or(1, |wakeups| wakeups.by_cpu.len().max(1)));
-        Headline { kind: summary.kind, condition: &summary.condition, family, stop: summary.stop, threads, measured }
+        Headline { kind: summary.kind, spec: &summary.spec, family, threads, measured }
     }
 
     fn target(&self) -> String {
         let word = self.kind.word();
-        if self.kind.has_target() { format!("{word} {}", self.condition.target) } else { word.into() }
+        if self.kind.has_target() { format!("{word} {}", self.spec.target) } else { word.into() }
     }
 
     /// The planned length, behind what was `measured` of it; of a run that a late wake-up ended, that wake-up.
@@ -68,7 +64,7 @@ impl Headline<'_> {
         };
         let rows = measured.map(|part| grouped(part.rows));
         let noun = self.kind.rows();
-        let count = self.stop.count.map(|count| match (self.threads, rows) {
+        let count = self.spec.stop.count.map(|count| match (self.threads, rows) {
             (Some(1), rows) => format!("{} {noun}", of(rows, grouped(count))),
             (Some(threads), Some(rows)) => {
                 format!("{} {noun} on {threads} CPUs", of(Some(rows), grouped(count * threads as u64)))
@@ -76,15 +72,19 @@ impl Headline<'_> {
             (Some(threads), None) => format!("{} {noun} on each of {threads} CPUs", grouped(count)),
             (None, _) => format!("{} {noun} on each CPU", grouped(count)),
         });
-        let up_to = if self.condition.schedule == SEARCH { "up to " } else { "" };
+        let up_to = if is_search(self.spec) { "up to " } else { "" };
         let time = measured.map(|part| match part.duration {
             Nanos::ZERO => "0 s".into(),
             duration => span(duration),
         });
-        let duration = self.stop.duration_ns.map(|duration| format!("{up_to}{}", of(time, span(duration))));
+        let duration = self.spec.stop.duration_ns.map(|duration| format!("{up_to}{}", of(time, span(duration))));
         let between = if measured.is_some() { "in" } else { "or" };
         count.into_iter().chain(duration).reduce(|count, duration| format!("{count} {between} {duration}"))
     }
+}
+
+fn is_search(run: &RunSpec) -> bool {
+    run.stream().is_some_and(|stream| stream.search.is_some())
 }
 
 /// See [`Headline::threads`].
@@ -103,13 +103,10 @@ pub fn family_of(address: &str) -> Family {
 
 /// The heading that the summaries of `runs` will have.
 pub fn planned_heading<'a>(runs: impl IntoIterator<Item = &'a RunSpec>) -> String {
-    let (runs, conditions): (Vec<&RunSpec>, Vec<Condition>) =
-        runs.into_iter().map(|run| (run, Condition::of(run))).unzip();
-    let headlines = runs.iter().zip(&conditions).map(|(run, condition)| Headline {
+    let headlines = runs.into_iter().map(|run| Headline {
         kind: run.kind(),
-        condition,
+        spec: run,
         family: run.family(),
-        stop: run.stop,
         threads: threads(run),
         measured: None,
     });
@@ -123,11 +120,11 @@ pub(super) fn heading(runs: &[Headline]) -> String {
         [_] => run.length(run.measured),
         _ => run.length(None).map(|length| if is_partial { format!("{length} planned") } else { length }),
     };
-    let have_one_target = runs.windows(2).all(|pair| pair[0].condition.target == pair[1].condition.target);
+    let have_one_target = runs.windows(2).all(|pair| pair[0].spec.target == pair[1].spec.target);
     // Runs of one kind with several targets have the word of the kind in common.
     let what = |run: &Headline| if have_one_target { run.target() } else { run.kind.word().to_owned() };
     let parts = |run: &Headline| {
-        let factors = run.condition.heading(run.family);
+        let factors = run.spec.heading(run.family);
         std::iter::once(Some(what(run))).chain(factors).chain([length(run)]).collect::<Vec<_>>()
     };
     let of_each: Vec<_> = runs.iter().map(parts).collect();
@@ -184,7 +181,7 @@ fn labels(summaries: &[&Summary]) -> Vec<String> {
     let of_experiment: Option<Vec<_>> = summaries.iter().map(|summary| summary.experiment.as_ref()).collect();
     match of_experiment {
         Some(runs) if runs.windows(2).all(|pair| pair[0].experiment == pair[1].experiment) => conditions(&runs),
-        _ => Condition::labels(&summaries.iter().map(|summary| &summary.condition).collect::<Vec<_>>()),
+        _ => RunSpec::labels(&summaries.iter().map(|summary| &summary.spec).collect::<Vec<_>>()),
     }
 }
 
@@ -214,8 +211,10 @@ fn directory(summary: &Summary) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::in_memory::{CLOSED, InMemory, closed};
+    use crate::analysis::StopWhen;
+    use crate::analysis::in_memory::{CLOSED, InMemory, closed, cpu_load, probes_of};
     use crate::analysis::{SummaryOptions, summarise};
+    use crate::plan::{Target, TransportKind};
     use crate::recording::manifest::RunEnding;
 
     fn run(id: &str, load: &str, warmup: bool) -> Summary {
@@ -262,13 +261,13 @@ mod tests {
             heading.split(" · ").next().map(str::to_owned).expect("a part")
         };
         assert_eq!(begin(&runs), "ping local");
-        runs[1].condition.target = "10.0.0.7:9862".into();
+        runs[1].spec.target = Target::Log { tool: "irtt".into() };
         assert_eq!(begin(&runs), "ping");
     }
 
     #[test]
     fn a_count_of_wake_ups_is_that_of_each_thread() {
-        let one = run("7f3a", "none", false);
+        let mut one = run("7f3a", "none", false);
         let stop = StopWhen { count: Some(500), duration_ns: None };
         let part = MeasuredPart { rows: 700, duration: Nanos::ZERO, stopped: None };
         let kind = Kind::Wakeup;
@@ -278,7 +277,8 @@ mod tests {
             (Some(2), Some(part), "700 of 1,000 wake-ups on 2 CPUs"),
             (None, None, "500 wake-ups on each CPU"),
         ] {
-            let headline = Headline { kind, stop, threads, ..Headline::of(&one) };
+            one.spec.stop = stop;
+            let headline = Headline { kind, threads, ..Headline::of(&one) };
             assert_eq!(headline.length(measured).as_deref(), Some(words));
         }
     }
@@ -316,7 +316,7 @@ mod tests {
         let mut runs = [run("7f3a", "none", false), run("81aa", "none", false), run("0d2e", "none", false)];
         runs.iter_mut().for_each(|run| run.experiment = None);
         runs[1].kind = Kind::Wakeup;
-        runs[2].condition.size_bytes = Some(1_024);
+        probes_of(&mut runs[2].spec).size_bytes = 1_024;
         assert_eq!(names(&runs), ["ping · 64 B", "wakeup", "ping · 1,024 B"]);
     }
 
@@ -324,10 +324,10 @@ mod tests {
     fn other_runs_are_named_by_what_differs_between_them() {
         let mut runs = [run("7f3a", "none", false), run("81aa", "none", false), run("0d2e", "none", false)];
         runs.iter_mut().for_each(|run| run.experiment = None);
-        runs[1].condition.loads = vec!["cpu=80%".into()];
-        runs[2].condition.tags.insert("build".into(), "4f2a".into());
+        runs[1].spec.loads = vec![cpu_load(0.8)];
+        runs[2].spec.tags.insert("build".into(), "4f2a".into());
         assert_eq!(names(&runs), ["no load", "cpu=80%", "no load · build=4f2a"]);
-        runs[0].condition.transport = Some("tcp".into());
+        probes_of(&mut runs[0].spec).transport = TransportKind::Tcp;
         assert_eq!(names(&runs), ["tcp · no load", "udp · cpu=80%", "udp · no load · build=4f2a"]);
     }
 }

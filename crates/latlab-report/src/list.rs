@@ -6,8 +6,8 @@ use serde::Serialize;
 use super::experiment::disk_size;
 use super::json::pretty;
 use super::text::{Style, flush_left, flush_right, width, wrap};
-use crate::plan::Condition;
 use crate::units::human::{ABSENT, grouped};
+use serde_json::{Map, Value};
 
 /// A recording of the store.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -22,7 +22,7 @@ pub struct ListingView {
     /// One-line description of the measurement.
     pub heading: Option<String>,
     /// The level of each factor; null if unknown.
-    pub condition: Option<Condition>,
+    pub condition: Option<Map<String, Value>>,
     /// True for a warm-up run of an experiment; null if unknown.
     pub warmup: Option<bool>,
     /// Number of rows; `None` if the run is unfinished.
@@ -287,9 +287,9 @@ mod tests {
         }
     }
 
-    fn condition() -> Condition {
+    fn condition() -> Map<String, Value> {
         let source = crate::analysis::in_memory::InMemory::of(crate::analysis::in_memory::EVERY_MS, Vec::new());
-        source.manifest.condition
+        source.manifest.spec.condition()
     }
 
     fn listings() -> Vec<ListingView> {

@@ -119,7 +119,7 @@ impl MedianBounds {
 
 /// The levels of the factors of `run`.
 fn levels_of(run: &Summary) -> Factors {
-    levels_of_run(&run.condition, run.experiment.as_ref())
+    levels_of_run(&run.spec, run.experiment.as_ref())
 }
 
 /// An end of an interval among the lost.
@@ -204,7 +204,7 @@ range of runs: smallest and largest figure of fewer than 6 runs, or of runs that
 mod tests {
     use super::ColumnFigure::{Known, Lost, Nothing};
     use super::*;
-    use crate::analysis::in_memory::{CLOSED, InMemory, closed};
+    use crate::analysis::in_memory::{CLOSED, InMemory, closed, cpu_load};
     use crate::analysis::{SummaryOptions, summarise};
 
     fn cells(figures: &[ColumnFigure]) -> Cells {
@@ -213,17 +213,17 @@ mod tests {
     }
 
     /// A run with or without a load.
-    fn run(load: Option<&str>) -> Summary {
+    fn run(load: Option<f64>) -> Summary {
         let source = InMemory::of(CLOSED, vec![closed(0, 0, 50)]);
         let mut summary = summarise(&source, &SummaryOptions::of(&source.manifest.spec)).expect("no windows asked for");
-        summary.condition.loads = load.map(str::to_owned).into_iter().collect();
+        summary.spec.loads = load.map(cpu_load).into_iter().collect();
         summary
     }
 
     #[test]
     fn runs_that_differ_in_a_factor_have_a_range() {
         let alike = vec![run(None); 6];
-        let mixed = [vec![run(None); 6], vec![run(Some("cpu=20%")); 6]].concat();
+        let mixed = [vec![run(None); 6], vec![run(Some(0.2)); 6]].concat();
         let bounds = [alike, mixed].map(|runs| TableRow::of_condition("a", &runs).bounds);
         assert_eq!(bounds, [Some(MedianBounds::Interval), Some(MedianBounds::Range)]);
     }

@@ -148,7 +148,7 @@ fn rounding(lateness: &Lateness) -> String {
 
 /// Formats the settings applied during the run.
 fn settings(summary: &Summary) -> Option<String> {
-    let settings = summary.condition.settings.iter().map(|(place, value)| format!("{place}={value}"));
+    let settings = summary.spec.settings.iter().map(|set| format!("{}={}", set.place(), set.setting));
     settings.reduce(|all, one| format!("{all} · {one}"))
 }
 

@@ -1,8 +1,6 @@
 //! Tables of streams: offered and delivered rates, CPU cost and results of rate searches. Streams in the format of
 //! `netperf -t UDP_STREAM`: a line for the sender, and a line for the receiver.
 
-use std::collections::BTreeSet;
-
 use super::figures::{count_of, duration, middle};
 use super::heading::title_of_run;
 use super::over_runs::{DescribedRuns, TableRow, columns_over_runs, median_cells, runs_of};
@@ -14,7 +12,7 @@ use crate::analysis::{
     StreamTotals, Summary,
 };
 use crate::metric::Metric;
-use crate::plan::{TransportKind, TransportProperties};
+use crate::plan::TransportProperties;
 use crate::recipe::Column;
 use crate::stats::Description;
 use crate::units::Nanos;
@@ -51,10 +49,9 @@ fn message<'a>(summaries: impl IntoIterator<Item = &'a Summary>) -> &'static str
 
 /// Those of the transport of these streams; of the default one if they differ.
 pub(super) fn properties<'a>(summaries: impl IntoIterator<Item = &'a Summary>) -> &'static TransportProperties {
-    let transports = summaries.into_iter().map(|summary| summary.condition.transport.as_deref());
-    let mut transports: BTreeSet<Option<&str>> = transports.collect();
-    let shared = transports.pop_first().flatten().filter(|_| transports.is_empty());
-    TransportKind::ALL.into_iter().find(|kind| Some(kind.word()) == shared).unwrap_or_default().properties()
+    let mut transports = summaries.into_iter().map(|summary| summary.spec.transport());
+    let first = transports.next().flatten();
+    first.filter(|_| transports.all(|other| other == first)).unwrap_or_default().properties()
 }
 
 fn message_rate(message: &str, per_second: f64) -> String {

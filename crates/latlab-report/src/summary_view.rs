@@ -86,7 +86,7 @@ fn tables(summaries: &[Summary], names: &[String], showing: Showing) -> Vec<Tabl
         [] => Vec::new(),
         several if several.iter().all(|one| one.stream.is_some()) => stream_tables::tables(several, names),
         [one] if one.kind == Kind::Wakeup => across(one, showing),
-        [one] if one.kind == Kind::Ping && (one.condition.interval_ns.is_some() || showing.every_metric) => {
+        [one] if one.kind == Kind::Ping && (one.spec.interval().is_some() || showing.every_metric) => {
             vec![down(one, showing)]
         }
         [one] => across(one, showing),
@@ -190,14 +190,14 @@ fn view(concern: &Concern, runs: usize) -> CaveatView {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::in_memory::{CLOSED, InMemory, closed};
+    use crate::analysis::in_memory::{CLOSED, InMemory, closed, cpu_load, probes_of};
     use crate::analysis::{SummaryOptions, summarise};
     use crate::diagnostics::Severity;
 
     fn run(size_bytes: u32, caveats: &[(Severity, &str, &str)]) -> Summary {
         let source = InMemory::of(CLOSED, vec![closed(0, 0, 50)]);
         let mut summary = summarise(&source, &SummaryOptions::of(&source.manifest.spec)).expect("no windows asked for");
-        summary.condition.size_bytes = Some(size_bytes);
+        probes_of(&mut summary.spec).size_bytes = size_bytes;
         let caveat = |(severity, code, message): &(Severity, &str, &str)| {
             let [code, message] = [code, message].map(|text| text.to_string());
             let hint = format!("hint for {message}");
@@ -210,13 +210,13 @@ mod tests {
     #[test]
     fn runs_of_a_page_are_named_by_their_conditions() {
         let late = [(Severity::Note, "late", "1 late")];
-        let of_level = |load: &str, id: &str, caveats: &[(Severity, &str, &str)]| {
+        let of_level = |load: f64, id: &str, caveats: &[(Severity, &str, &str)]| {
             let mut run = run(64, caveats);
             run.recording = format!("x/20261121T021500Z-ping-{id}");
-            run.condition.loads = vec![load.to_owned()];
+            run.spec.loads = vec![cpu_load(load)];
             run
         };
-        let runs = [of_level("net=5", "7f3a", &late), of_level("net=5", "81aa", &[]), of_level("cpu=80%", "0d2e", &[])];
+        let runs = [of_level(0.2, "7f3a", &late), of_level(0.2, "81aa", &[]), of_level(0.8, "0d2e", &[])];
         let conditions = |names: [&'static str; 2]| {
             [TableRow::of_condition(names[0], &runs[..2]), TableRow::of_condition(names[1], &runs[2..])]
         };

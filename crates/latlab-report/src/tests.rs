@@ -5,7 +5,7 @@ use super::report_view;
 use super::text::render;
 use super::text::width;
 use super::view::Showing;
-use crate::analysis::in_memory::{CLOSED, EVERY_MS, InMemory, but, closed, scheduled};
+use crate::analysis::in_memory::{CLOSED, EVERY_MS, InMemory, but, closed, probes_of, scheduled};
 use crate::analysis::{Summary, SummaryOptions, summarise};
 use crate::diagnostics::{Caveat, Colour, Severity};
 use crate::metric::Metric;
@@ -203,7 +203,7 @@ fn probes_that_were_never_sent_are_not_among_those_of_which_none_was_lost() {
 #[test]
 fn several_runs_share_one_table() {
     let mut larger = sketched();
-    larger.condition.size_bytes = Some(1_024);
+    probes_of(&mut larger.spec).size_bytes = 1_024;
     larger.recording = "latlab-runs/20261121T021500Z-ping-0815".into();
     larger.caveats.clear();
     let text = shown(&[sketched(), larger.clone()], HALF);
@@ -226,7 +226,7 @@ fn several_runs_share_one_table() {
                       pins p50 48.1 µs\n";
     assert!(unlike.contains(instrument), "{unlike}");
 
-    larger.condition.size_bytes = Some(64);
+    probes_of(&mut larger.spec).size_bytes = 64;
     let alike = shown(&[sketched(), larger], USUAL);
     assert!(alike.contains("20261121T021500Z-ping-0815 "), "runs alike go by their directory: {alike}");
 }
@@ -234,7 +234,7 @@ fn several_runs_share_one_table() {
 #[test]
 fn several_runs_on_a_schedule_show_the_losses_of_each_metric() {
     let mut other = on_schedule(1_000);
-    other.condition.size_bytes = Some(1_024);
+    probes_of(&mut other.spec).size_bytes = 1_024;
     let text = shown(&[on_schedule(60), other], USUAL);
     let response = text.lines().skip_while(|line| !line.contains("response time, µs")).nth(1).expect("headings");
     assert!(response.split_whitespace().next() == Some("lost"), "{text}");
@@ -253,7 +253,7 @@ fn unsent_probes_count_in_the_n_of_the_response_time() {
     let run = |size_bytes: u32| {
         let source = InMemory::of(EVERY_MS, (0..3_000).map(|seq| but(row(seq), fate(seq))).collect());
         let mut summary = summarise(&source, &SummaryOptions::of(&source.manifest.spec)).expect("no windows asked for");
-        summary.condition.size_bytes = Some(size_bytes);
+        probes_of(&mut summary.spec).size_bytes = size_bytes;
         summary
     };
     let text = shown(&[run(64), run(128)], USUAL);

@@ -19,8 +19,8 @@ use latlab::facts::{
 };
 use latlab::plan::Schedule;
 use latlab::plan::{
-    Condition, DdsSpec, History, Pace, PacketSize, PingSpec, RateSearchSpec, Reflect, Reliability, RunSpec, Side,
-    StopWhen, StreamRunSpec, Target, TransportKind, Via, WakeupCpus, WakeupSpec, Work, XdpSpec,
+    DdsSpec, History, Pace, PacketSize, PingSpec, RateSearchSpec, Reflect, Reliability, RunSpec, Side, StopWhen,
+    StreamRunSpec, Target, TransportKind, Via, WakeupCpus, WakeupSpec, Work, XdpSpec,
 };
 use latlab::probe::{Phase, Seq};
 use latlab::recording::SpoolEvent;
@@ -133,7 +133,6 @@ fn tcp(run_id: &str) -> Manifest {
     let mut manifest = runs::manifest(run_id);
     let Work::Ping(ping) = &mut manifest.spec.work else { unreachable!("a run of round trips") };
     ping.transport = TransportKind::Tcp;
-    manifest.condition = Condition::of(&manifest.spec);
     let congestion_control = Some("cubic".into());
     manifest.run.connection = Some(ConnectionFacts { congestion_control, send_segment_bytes: 1_448, retransmitted: 2 });
     manifest
@@ -146,7 +145,6 @@ fn dds(run_id: &str) -> Manifest {
     ping.transport = TransportKind::Dds;
     let (reliability, history) = (Reliability::Reliable, History::KeepLast(4));
     ping.path.dds = Some(DdsSpec { domain: 7, reliability, history, keyed: true, multicast: false });
-    manifest.condition = Condition::of(&manifest.spec);
     manifest.run.dds = Some(DdsFacts {
         implementation: "Eclipse Cyclone DDS 11.0.0".into(),
         discovery_ns: Nanos(23_400_000),
@@ -165,7 +163,6 @@ fn xdp(run_id: &str) -> Manifest {
     let Work::Ping(ping) = &mut manifest.spec.work else { unreachable!("a run of round trips") };
     ping.transport = TransportKind::Xdp;
     ping.path.xdp = Some(XdpSpec { queue: 2, reflect: Reflect::XdpTx, peer_queue: 0 });
-    manifest.condition = Condition::of(&manifest.spec);
     let facts = XdpFacts { interface: "lab0".into(), queue: Some(2), native: true, zero_copy: false };
     manifest.run.xdp_reflector = Some(XdpFacts { queue: None, ..facts.clone() });
     manifest.run.xdp = Some(facts);
@@ -203,7 +200,7 @@ fn stream(run_id: &str) -> Manifest {
     let pace = Pace::Packets { pps: 20_000 };
     let mut manifest = runs::manifest(run_id);
     manifest.spec = RunSpec::here(Work::Stream(StreamRunSpec { size, flows: 2, ..StreamRunSpec::at(pace) }));
-    (manifest.kind, manifest.condition) = (manifest.spec.kind(), Condition::of(&manifest.spec));
+    manifest.kind = manifest.spec.kind();
     manifest.run.stream = Some(StreamFacts {
         unfragmented_bytes: Some(65_507),
         send_buffer_bytes: Some(8 << 20),
@@ -242,7 +239,6 @@ fn searched(run_id: &str) -> Manifest {
         stream,
     };
     manifest.run.stages = vec![stage(0.0, 0, None), stage(1.0, 150, Some(trial(20_000.0, 9_990)))];
-    manifest.condition = Condition::of(&manifest.spec);
     manifest
 }
 
@@ -288,7 +284,7 @@ fn wakeup(run_id: &str) -> Manifest {
     };
     let mut manifest = runs::manifest(run_id);
     manifest.spec = RunSpec::here(Work::Wakeup(spec));
-    (manifest.kind, manifest.condition) = (manifest.spec.kind(), Condition::of(&manifest.spec));
+    manifest.kind = manifest.spec.kind();
     let timer_slack_ns = Some(Nanos::from_micros(50));
     manifest.run.wakeup = Some(WakeupFacts { timer_slack_ns, niceness: Some(0), ..WakeupFacts::default() });
     manifest
@@ -322,7 +318,6 @@ fn with_schedule(run_id: &str, schedule: Schedule) -> Manifest {
     let Work::Ping(ping) = &mut manifest.spec.work else { panic!("a run of round trips") };
     ping.schedule = schedule;
     manifest.spec.stop = StopWhen { count: Some(PROBES - runs::WARMUP), duration_ns: None };
-    manifest.condition = Condition::of(&manifest.spec);
     manifest
 }
 

@@ -306,5 +306,5 @@ fn the_fifo_priority_of_older_recordings_is_that_of_their_spec() {
     manifest["spec"]["here"]["fifo"] = 10.into();
     fs::write(&path, manifest.to_string()).expect("written");
     let recording = Recording::open(&copy).expect("opens");
-    assert_eq!(recording.manifest().condition.levels()["fifo"], "10");
+    assert_eq!(recording.manifest().spec.levels()["fifo"], "10");
 }

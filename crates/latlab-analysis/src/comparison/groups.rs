@@ -8,7 +8,7 @@ use crate::available::AvailableFigures;
 use crate::estimand::Estimand;
 use crate::facts::ExcludedCondition;
 use crate::metric::Metric;
-use crate::plan::{Condition, Factors as Levels, Kind, conditions_in_words, distinct_names, level_order};
+use crate::plan::{Factors as Levels, Kind, RunSpec, conditions_in_words, distinct_names, level_order};
 use crate::stats::{MeanVariance, Outline};
 use crate::units::human;
 
@@ -335,14 +335,14 @@ impl RunGroups {
     /// The same groups, which have the ids of recordings as names, with labels that say what differs between their runs.
     #[must_use]
     pub fn labelled(mut self) -> RunGroups {
-        let condition = |group: &RunGroup| match group.runs.as_slice() {
-            [run] => run.recorded_condition.clone(),
+        let spec = |group: &RunGroup| match group.runs.as_slice() {
+            [run] => run.spec.clone(),
             _ => None,
         };
-        let conditions: Option<Vec<Condition>> = self.groups.iter().map(condition).collect();
-        let Some(conditions) = conditions else { return self };
+        let specs: Option<Vec<RunSpec>> = self.groups.iter().map(spec).collect();
+        let Some(specs) = specs else { return self };
         let names: Vec<String> = self.groups.iter().map(|group| group.name.clone()).collect();
-        let labels = distinct_names(Condition::labels(&conditions.iter().collect::<Vec<_>>()), &names);
+        let labels = distinct_names(RunSpec::labels(&specs.iter().collect::<Vec<_>>()), &names);
         self.groups.iter_mut().zip(labels).for_each(|(group, label)| group.label = Some(label));
         self
     }
@@ -512,6 +512,7 @@ fn varying(runs: &[ObservedRun]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::in_memory::probes_of;
     use crate::plan::{PingSpec, RunSpec, Schedule, Work};
 
     fn ping() -> Work {
@@ -535,10 +536,10 @@ mod tests {
 
     #[test]
     fn groups_with_the_ids_of_recordings_are_labelled_by_what_differs() {
-        let condition = |size_bytes| Condition { size_bytes, ..Condition::of(&RunSpec::here(ping())) };
         let group = |id: &str, size: u32| {
-            let recorded_condition = Some(condition(Some(size)));
-            let run = ObservedRun { recorded_condition, ..ObservedRun::bare("r".into(), 1.0) };
+            let mut spec = RunSpec::here(ping());
+            probes_of(&mut spec).size_bytes = size;
+            let run = ObservedRun { spec: Some(spec), ..ObservedRun::bare("r".into(), 1.0) };
             (format!("20261121T021500Z-ping-{id}"), vec![run])
         };
         let words = |groups: Vec<(String, Vec<ObservedRun>)>| -> Vec<String> {

@@ -12,7 +12,7 @@ use crate::host_samples::HostAccumulators;
 use crate::metric::Metric;
 use crate::metric_sample::MetricSample;
 use crate::ping::RunPlacement;
-use crate::plan::{Condition, Factors, Kind, RunSpec, defaults};
+use crate::plan::{Factors, Kind, RunSpec, defaults};
 use crate::recording::manifest::{Manifest, RunEnding};
 use crate::sample::Sample;
 use crate::singletons::Singletons;
@@ -112,7 +112,7 @@ pub struct ObservedRun {
     /// Every factor → level that it can be grouped by; levels of its experiment are as typed.
     pub levels: BTreeMap<String, String>,
     /// The levels of its factors as recorded; `None` for a number from a file.
-    pub recorded_condition: Option<Condition>,
+    pub spec: Option<RunSpec>,
     /// The factors of its experiment, if it is of one.
     pub factors: Option<BTreeMap<String, String>>,
     /// The number of its condition in the experiment, from 1; 0 without an experiment.
@@ -143,7 +143,7 @@ impl ObservedRun {
             available: None,
             origin: RunOrigin::default(),
             levels: BTreeMap::new(),
-            recorded_condition: None,
+            spec: None,
             factors: None,
             condition: 0,
             figures: vec![RunFigure::Finite { value, supported: true }],
@@ -181,8 +181,8 @@ impl ObservedRun {
             kind: Some(manifest.kind),
             available: Some(available),
             origin: origin(manifest),
-            levels: levels_of_run(&manifest.condition, manifest.experiment.as_ref()),
-            recorded_condition: Some(manifest.condition.clone()),
+            levels: levels_of_run(&manifest.spec, manifest.experiment.as_ref()),
+            spec: Some(manifest.spec.clone()),
             factors: experiment.map(|experiment| experiment.factors.clone()),
             condition: experiment.map_or(0, |experiment| experiment.condition),
             figures,
@@ -213,9 +213,9 @@ fn origin(manifest: &Manifest) -> RunOrigin {
     }
 }
 
-/// Every factor with its level: those of the `condition`, replaced by those of the `experiment` as typed.
-pub fn levels_of_run(condition: &Condition, experiment: Option<&ExperimentFacts>) -> Factors {
-    let mut levels = condition.levels();
+/// Every factor with its level: those of its `spec`, replaced by those of the `experiment` as typed.
+pub fn levels_of_run(spec: &RunSpec, experiment: Option<&ExperimentFacts>) -> Factors {
+    let mut levels = spec.levels();
     levels.extend(experiment.iter().flat_map(|experiment| experiment.factors.clone()));
     levels
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::*;
 use crate::diagnostics::{Caveat, Explain, Severity};
 use crate::facts::{ExperimentFacts, ImportFacts};
-use crate::in_memory::{CLOSED, InMemory, but, closed};
+use crate::in_memory::{CLOSED, InMemory, but, closed, probes_of};
 use crate::metric::Metric;
 use crate::plan::Kind;
 use crate::probe::Fate;
@@ -401,7 +401,7 @@ fn unknown_and_constant_factors_are_refused_with_a_hint() {
     let request = usual();
     let mut sources = vec![recording(50, 0), recording(60, 0)];
     for (source, build) in sources.iter_mut().zip(["old", "new"]) {
-        source.manifest.condition.tags.insert("build".into(), build.into());
+        source.manifest.spec.tags.insert("build".into(), build.into());
     }
     let runs = observe(&sources, &request);
     let groups = RunGroups::by("tag:build", runs.clone()).expect("two builds");
@@ -444,8 +444,8 @@ fn other_differing_factors_and_the_order_of_runs_raise_caveats() {
     let request = usual();
     let mut sources: Vec<InMemory> = (0..8).map(|run| recording(50 + run, 0)).collect();
     for (place, source) in sources.iter_mut().enumerate() {
-        source.manifest.condition.tags.insert("build".into(), if place % 2 == 0 { "old" } else { "new" }.into());
-        source.manifest.condition.size_bytes = Some(if place % 2 == 0 { 64 } else { 1_024 });
+        source.manifest.spec.tags.insert("build".into(), if place % 2 == 0 { "old" } else { "new" }.into());
+        probes_of(&mut source.manifest.spec).size_bytes = if place % 2 == 0 { 64 } else { 1_024 };
         source.manifest.started_at = format!("2026-11-22T00:00:0{place}Z");
     }
     let found = |sources: &[InMemory]| {
@@ -459,7 +459,7 @@ fn other_differing_factors_and_the_order_of_runs_raise_caveats() {
         found.caveats.iter().find(|caveat| caveat.code == "not-interleaved").map(|caveat| caveat.severity)
     };
     assert_eq!(severity(&in_turn), Some(crate::diagnostics::Severity::Note), "they alternate");
-    sources.sort_by_key(|source| source.manifest.condition.size_bytes);
+    sources.sort_by_key(|source| source.manifest.spec.size_bytes());
     for (place, source) in sources.iter_mut().enumerate() {
         source.manifest.started_at = format!("2026-11-22T00:00:0{place}Z");
     }
@@ -468,7 +468,7 @@ fn other_differing_factors_and_the_order_of_runs_raise_caveats() {
     sources[0].manifest.run.import = Some(ImportFacts::default());
     assert_eq!(severity(&found(&sources)), Some(crate::diagnostics::Severity::Note), "not known");
     // The order of another pair is known, and its groups were measured one after the other.
-    sources[0].manifest.condition.tags.insert("build".into(), "other".into());
+    sources[0].manifest.spec.tags.insert("build".into(), "other".into());
     assert_eq!(severity(&found(&sources)), Some(crate::diagnostics::Severity::Warning));
 }
 

@@ -347,7 +347,7 @@ mod tests {
         let mut run = RunSpec::here(Work::Wakeup(spec.clone()));
         run.here.fifo = fifo;
         let mut manifest = Manifest { run: Default::default(), ..manifest(Schedule::Closed) };
-        (manifest.kind, manifest.condition) = (run.kind(), crate::plan::Condition::of(&run));
+        manifest.kind = run.kind();
         manifest.spec = run;
         let timer_slack_ns = Some(Nanos(slack));
         manifest.run.wakeup = Some(WakeupFacts { timer_slack_ns, niceness: Some(niceness), ..WakeupFacts::default() });

@@ -1,158 +1,84 @@
 //! The factors of a run: what distinguishes the runs of two conditions, and how each is worded.
 //!
-//! [`Condition`] holds their levels, `FACTORS` their names and words. A new factor is a field of the one, filled in
-//! [`Condition::of`], and a row of the other; grouping, headings and names of runs derive from that row.
+//! Everything is read from the [`RunSpec`]. A new factor is a row of `FACTORS`; levels, headings, names of runs and the member
+//! of the JSON document derive from that row.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
 
-use super::dds::{History, Reliability};
+use super::dds::{DdsSpec, History};
 use super::defaults;
+use super::experiment::Factors;
 use super::path::Family;
-use super::ping::Protocol;
+use super::ping::{Protocol, Schedule};
 use super::run::{RunSpec, WaitMode};
-use super::stream::{Direction, Pace, SendMode, StreamRunSpec};
-use super::wakeup::Via;
+use super::stream::{Direction, Pace, SendMode};
+use super::transport::TransportKind;
 use crate::units::Nanos;
 use crate::units::human::{bytes, span};
 
-/// The levels of all factors of one run, flat, as the JSON document shows them. A factor that its kind of run does not
-/// have is `None`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Condition {
-    /// `local`, `lab`, `HOST:PORT`, `ssh:HOST` or `cmd:COMMAND`.
-    pub target: String,
-    /// `udp`, `tcp`, `dds` or `xdp`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub transport: Option<String>,
-    /// Past the network stack: what answers, `socket`, `xdp` or `xdp-tx`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reflect: Option<String>,
-    /// Over DDS: RELIABILITY, `best_effort` or `reliable`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reliability: Option<Reliability>,
-    /// Over DDS: whether the type has a key.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub keyed: Option<bool>,
-    /// Over DDS: HISTORY as typed, `keep-last:16` or `keep-all`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub history: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub protocol: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub size_bytes: Option<u32>,
-    /// How this end waits for datagrams.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub wait: Option<WaitMode>,
-    /// How threads ask to be woken.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub via: Option<Via>,
-    /// Whether threads sleep for an interval, instead of until the next slot of the schedule.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub relative: Option<bool>,
-    /// SCHED_FIFO priority of the measuring threads; `None` under the default scheduler.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub fifo: Option<u8>,
-    /// The rate of a stream as typed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rate: Option<String>,
-    /// By which call the packets of a stream are sent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub mode: Option<SendMode>,
-    /// Packets in one call at most.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub batch: Option<u16>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub flows: Option<u16>,
-    /// Whether packets have UDP checksums.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub checksum: Option<bool>,
-    /// Whether the sockets of the sender are connected.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub connect: Option<bool>,
-    /// Which way the packets of a stream go.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub direction: Option<Direction>,
-    /// Interval of the probes during a stream.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub probe_ns: Option<Nanos>,
-    /// `closed`, `periodic` or `poisson`; of a stream `paced`, `max` or `search`; of an imported log `unknown`.
-    pub schedule: String,
-    /// The (mean) interval of a schedule.
-    pub interval_ns: Option<Nanos>,
-    /// Interval of the wake-ups during a run of probes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub with_wakeup_ns: Option<Nanos>,
-    /// The source port, if one was asked for.
-    pub source_port: Option<u16>,
-    /// Loads asked for, in the words of the command line.
-    pub loads: Vec<String>,
-    /// Settings made: `KNOB[:DEV][@WHERE]` → value.
-    pub settings: BTreeMap<String, String>,
-    /// Tags given by the user.
-    pub tags: BTreeMap<String, String>,
+/// What a run has of a factor: the text by which runs are grouped, and the value of the JSON document.
+struct Level {
+    text: String,
+    value: Value,
 }
 
-impl Condition {
-    /// The condition that `spec` asks for.
-    pub fn of(spec: &RunSpec) -> Condition {
-        let (ping, wakeup, stream) = (spec.ping(), spec.wakeup(), spec.stream());
-        let dds = spec.path().and_then(|path| path.dds);
-        Condition {
-            target: spec.target.to_string(),
-            transport: spec.transport().map(|transport| transport.word().into()),
-            reflect: spec.path().and_then(|path| path.xdp).map(|xdp| xdp.reflect.word().into()),
-            reliability: dds.map(|dds| dds.reliability),
-            keyed: dds.map(|dds| dds.keyed),
-            history: dds.map(|dds| dds.history.to_string()),
-            protocol: ping.map(|ping| match ping.protocol {
-                Protocol::Native => "native".into(),
-                Protocol::Echo => "echo".into(),
-            }),
-            size_bytes: spec.size_bytes(),
-            wait: spec.path().map(|_| spec.here.wait),
-            via: wakeup.map(|wakeup| wakeup.via),
-            relative: wakeup.map(|wakeup| wakeup.relative),
-            fifo: spec.here.fifo,
-            rate: stream.map(StreamRunSpec::rate_words),
-            mode: stream.map(|stream| stream.sending.mode),
-            batch: stream.map(|stream| stream.sending.batch),
-            flows: stream.map(|stream| stream.flows),
-            checksum: stream.map(|stream| stream.sending.checksum),
-            connect: stream.map(|stream| stream.sending.connect),
-            direction: stream.map(|stream| stream.direction),
-            probe_ns: spec.concurrent_probes().and_then(|probes| probes.schedule.interval()),
-            schedule: match stream {
-                Some(StreamRunSpec { search: Some(_), .. }) => "search".into(),
-                Some(stream) if stream.pace == Pace::Max => "max".into(),
-                Some(_) => "paced".into(),
-                None if spec.import().is_some() => UNKNOWN.into(),
-                None => spec.schedule().word().into(),
-            },
-            interval_ns: spec.import().map_or_else(|| spec.schedule().interval(), |import| import.interval_ns),
-            with_wakeup_ns: spec.concurrent_wakeups().map(|wakeups| wakeups.interval_ns),
-            source_port: spec.path().and_then(|path| path.source_port),
-            loads: spec.loads.iter().map(ToString::to_string).collect(),
-            settings: spec.settings.iter().map(|set| (set.place(), set.setting.to_string())).collect(),
-            tags: spec.tags.clone(),
-        }
+impl Level {
+    fn word(text: impl Into<String>) -> Level {
+        let text = text.into();
+        Level { value: json!(text), text }
+    }
+
+    fn number<T: ToString + Serialize>(number: T) -> Level {
+        Level { text: number.to_string(), value: json!(number) }
+    }
+
+    fn switch(on: bool) -> Level {
+        Level { text: if on { "on" } else { "off" }.into(), value: json!(on) }
+    }
+
+    fn span(length: Nanos) -> Level {
+        Level { text: span(length), value: json!(length) }
+    }
+}
+
+/// The condition of a run: the levels of its factors.
+impl RunSpec {
+    /// The levels as the member `condition` of a summary and of a manifest. What its kind of run does not have is left out,
+    /// but for the interval and the source port, which are null.
+    pub fn condition(&self) -> Map<String, Value> {
+        let level = |factor: &Factor| Some((factor.member.to_owned(), (factor.level)(self)?.value));
+        let mut members = Map::from_iter([("interval_ns", Value::Null), ("source_port", Value::Null)].map(owned));
+        members.extend(factors().filter(|factor| !factor.member.is_empty()).filter_map(level));
+        members.insert("loads".into(), self.loads.iter().map(ToString::to_string).collect());
+        members.insert("settings".into(), json!(self.values_of_settings()));
+        members.insert("tags".into(), json!(self.tags));
+        members
+    }
+
+    /// Settings to be made: `KNOB[:DEV][@WHERE]` → value.
+    pub fn values_of_settings(&self) -> BTreeMap<String, String> {
+        self.settings.iter().map(|set| (set.place(), set.setting.to_string())).collect()
+    }
+
+    /// The loads, `cpu=80% + mem=max`; `None` without any.
+    pub fn loads_words(&self) -> Option<String> {
+        let loads: Vec<String> = self.loads.iter().map(ToString::to_string).collect();
+        (!loads.is_empty()).then(|| loads.join(" + "))
     }
 
     /// Factor → level, that of a factor which is absent, or which a log does not state, being `none`. The load of a log is
     /// `unknown`: `none` is that of an idle host. Settings and tags are factors of their own: `setting:mtu`, `tag:host`.
-    pub fn levels(&self) -> BTreeMap<String, String> {
+    pub fn levels(&self) -> Factors {
         let level = |factor: &Factor| {
-            let level = (factor.level)(self).unwrap_or_else(|| "none".into());
+            let level = (factor.level)(self).map_or_else(|| "none".into(), |level| level.text);
             (factor.name.to_owned(), level)
         };
-        let settings = self.settings.iter().map(|(knob, value)| (format!("setting:{knob}"), value.clone()));
+        let settings = self.values_of_settings().into_iter().map(|(knob, value)| (format!("setting:{knob}"), value));
         let tags = self.tags.iter().map(|(key, value)| (format!("tag:{key}"), value.clone()));
         factors().map(level).chain(settings).chain(tags).collect()
-    }
-
-    fn is_of_log(&self) -> bool {
-        self.schedule == UNKNOWN
     }
 
     /// The parts of a heading, `None` where this run has nothing to say; `family` is that of its path.
@@ -170,8 +96,8 @@ impl Condition {
     /// settings, tags.
     pub fn listed(&self, family: Option<Family>) -> Vec<String> {
         let what = via(self).or_else(|| size(self));
-        let when = self.rate.clone().or_else(|| schedule(self));
-        let parts = [what, when, self.unusual(family), loads(self)];
+        let when = rate(self).or_else(|| schedule(self));
+        let parts = [what, when, self.unusual(family), self.loads_words()];
         parts.into_iter().flatten().chain(self.notes()).collect()
     }
 
@@ -187,12 +113,12 @@ impl Condition {
     }
 
     /// For each of `runs` its levels of the factors in which they differ, as one text, which may be empty.
-    pub fn labels(runs: &[&Condition]) -> Vec<String> {
+    pub fn labels(runs: &[&RunSpec]) -> Vec<String> {
         let differs = |factor: &&Factor| runs.windows(2).any(|pair| factor.words(pair[0]) != factor.words(pair[1]));
         let factors: Vec<_> = factors().filter(differs).collect();
         // Once for all runs: there may be 10,000 of them.
         let shared = shared_notes(runs);
-        let label = |run: &&Condition| {
+        let label = |run: &&RunSpec| {
             let notes = run.notes().into_iter().filter(|noted| !shared.contains(noted));
             factors.iter().filter_map(|factor| factor.words(run)).chain(notes).collect::<Vec<_>>().join(" · ")
         };
@@ -201,12 +127,26 @@ impl Condition {
 
     /// Settings and tags as typed: `mtu=1500`, `build=4f2a`.
     fn notes(&self) -> Vec<String> {
-        self.settings.iter().chain(&self.tags).map(|(key, value)| format!("{key}={value}")).collect()
+        let settings = self.values_of_settings();
+        settings.iter().chain(&self.tags).map(|(key, value)| format!("{key}={value}")).collect()
+    }
+
+    /// The (mean) interval of its schedule; of a log, what it states.
+    pub fn interval(&self) -> Option<Nanos> {
+        self.import().map_or_else(|| self.schedule().interval(), |import| import.interval_ns)
+    }
+
+    fn dds(&self) -> Option<DdsSpec> {
+        self.path().and_then(|path| path.dds)
     }
 }
 
+fn owned((name, value): (&str, Value)) -> (String, Value) {
+    (name.to_owned(), value)
+}
+
 /// The notes that all of `runs` have.
-fn shared_notes(runs: &[&Condition]) -> BTreeSet<String> {
+fn shared_notes(runs: &[&RunSpec]) -> BTreeSet<String> {
     let mut shared = runs.first().map(|first| BTreeSet::from_iter(first.notes())).unwrap_or_default();
     for run in runs {
         let own = run.notes();
@@ -236,8 +176,10 @@ pub fn distinct_names(labels: Vec<String>, recordings: &[String]) -> Vec<String>
 struct Factor {
     /// The word of its option, without dashes.
     name: &'static str,
+    /// Its member of the JSON document, with the unit; empty if it has none.
+    member: &'static str,
     /// The level by which `compare --by` groups runs.
-    level: Words,
+    level: fn(&RunSpec) -> Option<Level>,
     /// The words for a heading.
     heading: Words,
     /// The words where runs of one size and rate are listed; `None` for the default level.
@@ -246,16 +188,20 @@ struct Factor {
     label: Words,
 }
 
-/// Words for the level of a condition; `None` if there is nothing to say.
-type Words = fn(&Condition) -> Option<String>;
+/// Words for the level of a run; `None` if there is nothing to say.
+type Words = fn(&RunSpec) -> Option<String>;
 
 impl Factor {
     const fn new(name: &'static str) -> Factor {
-        Factor { name, level: |_| None, heading: |_| None, unusual: |_| None, label: |_| None }
+        Factor { name, member: name, level: |_| None, heading: |_| None, unusual: |_| None, label: |_| None }
+    }
+
+    const fn member(member: &'static str, name: &'static str) -> Factor {
+        Factor { member, ..Factor::new(name) }
     }
 
     /// The words for the level of `run` among runs that differ in it.
-    fn words(&self, run: &Condition) -> Option<String> {
+    fn words(&self, run: &RunSpec) -> Option<String> {
         (self.label)(run).or_else(|| (self.heading)(run)).or_else(|| (self.unusual)(run))
     }
 }
@@ -269,194 +215,257 @@ pub fn heading_order(name: &str) -> usize {
     factors().position(|factor| factor.name == name).unwrap_or(usize::MAX)
 }
 
-/// The schedule of a log, which may state an interval, and its load.
-const UNKNOWN: &str = "unknown";
-
 /// The factor that is shown with the family of the path.
 const TRANSPORT: &str = "transport";
 
 /// Every factor, in the order of headings. Those of one row are one part of a heading.
 static FACTORS: [&[Factor]; 12] = [
-    &[Factor { level: |run| Some(run.target.clone()), label: |run| Some(run.target.clone()), ..Factor::new("target") }],
+    &[Factor {
+        level: |run| Some(Level::word(run.target.to_string())),
+        label: |run| Some(run.target.to_string()),
+        ..Factor::new("target")
+    }],
     &[
-        Factor { level: via, heading: via, label: via, ..Factor::new("via") },
+        Factor { level: |run| via(run).map(Level::word), heading: via, label: via, ..Factor::new("via") },
         Factor {
-            level: |run| on_or_off(run.relative),
-            heading: |run| (run.relative == Some(true)).then(|| "relative".into()),
+            level: |run| run.wakeup().map(|wakeup| Level::switch(wakeup.relative)),
+            heading: |run| run.wakeup().filter(|wakeup| wakeup.relative).map(|_| "relative".into()),
             ..Factor::new("relative")
         },
         Factor {
-            level: |run| number(run.fifo),
-            heading: |run| run.fifo.map(|priority| format!("fifo {priority}")),
+            level: |run| run.here.fifo.map(Level::number),
+            heading: |run| run.here.fifo.map(|priority| format!("fifo {priority}")),
             ..Factor::new("fifo")
         },
     ],
     &[
         Factor {
-            level: |run| run.transport.clone(),
-            heading: |run| run.transport.clone(),
-            unusual: |run| run.transport.clone().filter(|transport| transport != "udp"),
+            level: |run| transport(run).map(Level::word),
+            heading: transport,
+            unusual: |run| transport(run).filter(|_| run.transport() != Some(TransportKind::Udp)),
             ..Factor::new(TRANSPORT)
         },
-        Factor { level: |run| run.reflect.clone(), heading: reflect, unusual: reflect, ..Factor::new("reflect") },
-        Factor { level: reliability, heading: reliability, unusual: reliability, ..Factor::new("reliability") },
-        Factor { level: |run| on_or_off(run.keyed), heading: keyed, unusual: keyed, ..Factor::new("keyed") },
-        Factor { level: |run| run.history.clone(), heading: history, unusual: history, ..Factor::new("history") },
-    ],
-    &[Factor {
-        level: |run| run.protocol.clone(),
-        heading: |run| run.protocol.clone().filter(|protocol| protocol != "native"),
-        ..Factor::new("protocol")
-    }],
-    &[Factor { level: |run| number(run.size_bytes), heading: size, label: size, ..Factor::new("size") }],
-    &[Factor {
-        level: |run| number(run.source_port),
-        label: |run| run.source_port.map(|port| format!("port {port}")),
-        ..Factor::new("source-port")
-    }],
-    &[
-        Factor { level: |run| Some(run.schedule.clone()), ..Factor::new("schedule") },
         Factor {
-            level: |run| run.interval_ns.map(span),
-            heading: schedule,
-            label: |run| run.via.and(run.interval_ns).map(span),
-            ..Factor::new("interval")
+            level: |run| run.path()?.xdp.map(|xdp| Level::word(xdp.reflect.word())),
+            heading: reflect,
+            unusual: reflect,
+            ..Factor::new("reflect")
         },
         Factor {
-            level: |run| run.rate.clone(),
-            heading: |run| run.rate.clone().map(|rate| if rate == "max" { "as fast as sends go".into() } else { rate }),
-            label: |run| run.rate.clone(),
+            level: |run| {
+                let reliability = run.dds()?.reliability;
+                Some(Level { text: reliability.word().into(), value: json!(reliability) })
+            },
+            heading: reliability,
+            unusual: reliability,
+            ..Factor::new("reliability")
+        },
+        Factor {
+            level: |run| run.dds().map(|dds| Level::switch(dds.keyed)),
+            heading: keyed,
+            unusual: keyed,
+            ..Factor::new("keyed")
+        },
+        Factor {
+            level: |run| run.dds().map(|dds| Level::word(dds.history.to_string())),
+            heading: history,
+            unusual: history,
+            ..Factor::new("history")
+        },
+    ],
+    &[Factor {
+        level: |run| run.ping().map(|ping| Level::word(ping.protocol.word())),
+        heading: |run| run.ping().map(|ping| ping.protocol).filter(is_echo).map(|echo| echo.word().into()),
+        ..Factor::new("protocol")
+    }],
+    &[Factor {
+        level: |run| run.size_bytes().map(Level::number),
+        heading: size,
+        label: size,
+        ..Factor::member("size_bytes", "size")
+    }],
+    &[Factor {
+        level: |run| run.path()?.source_port.map(Level::number),
+        label: |run| run.path()?.source_port.map(|port| format!("port {port}")),
+        ..Factor::member("source_port", "source-port")
+    }],
+    &[
+        Factor { level: |run| Some(Level::word(when(run))), ..Factor::new("schedule") },
+        Factor {
+            level: |run| run.interval().map(Level::span),
+            heading: schedule,
+            label: |run| run.wakeup().and(run.interval()).map(span),
+            ..Factor::member("interval_ns", "interval")
+        },
+        Factor {
+            level: |run| rate(run).map(Level::word),
+            heading: |run| rate(run).map(|rate| if rate == "max" { "as fast as sends go".into() } else { rate }),
+            label: rate,
             ..Factor::new("rate")
         },
     ],
     &[
         Factor {
-            level: mode,
+            level: |run| mode(run).map(Level::word),
             heading: mode,
-            unusual: |run| mode(run).filter(|mode| mode != "send"),
+            unusual: |run| mode(run).filter(|mode| mode != SendMode::Send.word()),
             label: mode,
             ..Factor::new("mode")
         },
         Factor {
-            level: |run| number(run.batch),
-            unusual: |run| run.batch.filter(|most| *most != defaults::STREAM_BATCH).map(|most| format!("batch {most}")),
+            level: |run| run.stream().map(|stream| Level::number(stream.sending.batch)),
+            unusual: |run| {
+                let most = run.stream()?.sending.batch;
+                (most != defaults::STREAM_BATCH).then(|| format!("batch {most}"))
+            },
             ..Factor::new("batch")
         },
-        Factor { level: |run| number(run.flows), heading: flows, unusual: flows, ..Factor::new("flows") },
         Factor {
-            level: |run| on_or_off(run.checksum),
+            level: |run| run.stream().map(|stream| Level::number(stream.flows)),
+            heading: flows,
+            unusual: flows,
+            ..Factor::new("flows")
+        },
+        Factor {
+            level: |run| run.stream().map(|stream| Level::switch(stream.sending.checksum)),
             heading: no_checksum,
             unusual: no_checksum,
             ..Factor::new("checksum")
         },
         Factor {
-            level: |run| on_or_off(run.connect),
+            level: |run| run.stream().map(|stream| Level::switch(stream.sending.connect)),
             // Over TCP every sender is connected.
             unusual: |run| {
-                let is_udp = run.transport.as_ref().is_none_or(|transport| transport == "udp");
-                (run.connect == Some(true) && is_udp).then(|| "connected".into())
+                let stream = run.stream().filter(|stream| stream.transport == TransportKind::Udp)?;
+                stream.sending.connect.then(|| "connected".into())
             },
             ..Factor::new("connect")
         },
         Factor {
-            level: |run| run.direction.map(|way| way.word().into()),
+            level: |run| run.stream().map(|stream| Level::word(stream.direction.word())),
             heading: down,
             unusual: down,
             ..Factor::new("direction")
         },
     ],
     &[Factor {
-        level: |run| run.with_wakeup_ns.map(span),
-        heading: |run| Some(format!("wake-ups every {}", span(run.with_wakeup_ns?))),
-        ..Factor::new("with-wakeup")
+        level: |run| run.concurrent_wakeups().map(|wakeups| Level::span(wakeups.interval_ns)),
+        heading: |run| Some(format!("wake-ups every {}", span(run.concurrent_wakeups()?.interval_ns))),
+        ..Factor::member("with_wakeup_ns", "with-wakeup")
     }],
-    &[Factor { level: |run| run.probe_ns.map(span), heading: probes, unusual: probes, ..Factor::new("probe") }],
     &[Factor {
-        level: |run| run.wait.map(|wait| wait.word().into()),
-        unusual: |run| run.wait.filter(|wait| *wait != WaitMode::Block).map(|wait| wait.word().into()),
-        label: |run| run.wait.map(|wait| wait.word().into()),
+        level: |run| run.concurrent_probes()?.schedule.interval().map(Level::span),
+        heading: probes,
+        unusual: probes,
+        ..Factor::member("probe_ns", "probe")
+    }],
+    &[Factor {
+        level: |run| wait(run).map(|wait| Level::word(wait.word())),
+        unusual: |run| wait(run).filter(|wait| *wait != WaitMode::Block).map(|wait| wait.word().into()),
+        label: |run| wait(run).map(|wait| wait.word().into()),
         ..Factor::new("wait")
     }],
     &[Factor {
-        level: |run| loads(run).or_else(|| run.is_of_log().then(|| UNKNOWN.into())),
-        label: |run| loads(run).or_else(|| (!run.is_of_log()).then(|| "no load".into())),
-        ..Factor::new("load")
+        level: |run| run.loads_words().or_else(|| run.import().map(|_| UNKNOWN.into())).map(Level::word),
+        label: |run| run.loads_words().or_else(|| run.import().is_none().then(|| "no load".into())),
+        ..Factor::member("", "load")
     }],
 ];
 
-fn loads(run: &Condition) -> Option<String> {
-    (!run.loads.is_empty()).then(|| run.loads.join(" + "))
+/// The schedule of a log, which may state an interval, and its load.
+const UNKNOWN: &str = "unknown";
+
+/// `closed`, `periodic` or `poisson`; of a stream `paced`, `max` or `search`; of an imported log `unknown`.
+fn when(run: &RunSpec) -> &'static str {
+    match run.stream() {
+        Some(stream) if stream.search.is_some() => "search",
+        Some(stream) if stream.pace == Pace::Max => "max",
+        Some(_) => "paced",
+        None if run.import().is_some() => UNKNOWN,
+        None => run.schedule().word(),
+    }
 }
 
-fn number<T: ToString>(value: Option<T>) -> Option<String> {
-    value.map(|value| value.to_string())
-}
-
-fn on_or_off(on: Option<bool>) -> Option<String> {
-    on.map(|on| if on { "on" } else { "off" }.into())
-}
-
-fn reflect(run: &Condition) -> Option<String> {
-    run.reflect.as_ref().map(|word| format!("reflector {word}"))
-}
-
-fn reliability(run: &Condition) -> Option<String> {
-    run.reliability.map(|reliability| reliability.word().into())
-}
-
-fn keyed(run: &Condition) -> Option<String> {
-    (run.keyed == Some(true)).then(|| "keyed".into())
-}
-
-fn history(run: &Condition) -> Option<String> {
-    run.history.clone().filter(|history| *history != History::default().to_string())
-}
-
-fn via(run: &Condition) -> Option<String> {
-    run.via.map(|via| via.word().into())
-}
-
-fn size(run: &Condition) -> Option<String> {
-    run.size_bytes.map(|size| bytes(size.into()))
-}
-
-fn schedule(run: &Condition) -> Option<String> {
-    if run.rate.is_some() {
+fn schedule(run: &RunSpec) -> Option<String> {
+    if run.stream().is_some() {
         return None;
     }
-    Some(match (run.schedule.as_str(), run.interval_ns) {
-        (UNKNOWN, None) => return None,
+    Some(match (run.schedule(), run.interval()) {
+        (_, None) if run.import().is_some() => return None,
         (_, None) => "closed loop".into(),
-        ("poisson", Some(mean)) => format!("poisson, {} on average", span(mean)),
+        (Schedule::Poisson { .. }, Some(mean)) => format!("poisson, {} on average", span(mean)),
         (_, Some(interval)) => format!("every {}", span(interval)),
     })
 }
 
-fn mode(run: &Condition) -> Option<String> {
-    run.mode.map(|mode| mode.word().into())
+/// The rate of a stream as typed.
+fn rate(run: &RunSpec) -> Option<String> {
+    Some(run.stream()?.rate_words())
 }
 
-fn flows(run: &Condition) -> Option<String> {
-    run.flows.filter(|flows| *flows > 1).map(|flows| format!("{flows} flows"))
+/// How this end waits for datagrams.
+fn wait(run: &RunSpec) -> Option<WaitMode> {
+    run.path().map(|_| run.here.wait)
 }
 
-fn no_checksum(run: &Condition) -> Option<String> {
-    (run.checksum == Some(false)).then(|| "no checksum".into())
+fn transport(run: &RunSpec) -> Option<String> {
+    run.transport().map(|transport| transport.word().into())
 }
 
-fn down(run: &Condition) -> Option<String> {
-    (run.direction == Some(Direction::Down)).then(|| Direction::Down.word().into())
+fn is_echo(protocol: &Protocol) -> bool {
+    *protocol == Protocol::Echo
 }
 
-fn probes(run: &Condition) -> Option<String> {
-    run.probe_ns.map(|interval| format!("probes every {}", span(interval)))
+fn reflect(run: &RunSpec) -> Option<String> {
+    run.path()?.xdp.map(|xdp| format!("reflector {}", xdp.reflect.word()))
+}
+
+fn reliability(run: &RunSpec) -> Option<String> {
+    Some(run.dds()?.reliability.word().into())
+}
+
+fn keyed(run: &RunSpec) -> Option<String> {
+    run.dds()?.keyed.then(|| "keyed".into())
+}
+
+fn history(run: &RunSpec) -> Option<String> {
+    run.dds().map(|dds| dds.history).filter(|history| *history != History::default()).map(|history| history.to_string())
+}
+
+fn via(run: &RunSpec) -> Option<String> {
+    Some(run.wakeup()?.via.word().into())
+}
+
+fn size(run: &RunSpec) -> Option<String> {
+    run.size_bytes().map(|size| bytes(size.into()))
+}
+
+fn mode(run: &RunSpec) -> Option<String> {
+    Some(run.stream()?.sending.mode.word().into())
+}
+
+fn flows(run: &RunSpec) -> Option<String> {
+    run.stream().filter(|stream| stream.flows > 1).map(|stream| format!("{} flows", stream.flows))
+}
+
+fn no_checksum(run: &RunSpec) -> Option<String> {
+    run.stream().filter(|stream| !stream.sending.checksum).map(|_| "no checksum".into())
+}
+
+fn down(run: &RunSpec) -> Option<String> {
+    run.stream().filter(|stream| stream.direction == Direction::Down).map(|stream| stream.direction.word().into())
+}
+
+fn probes(run: &RunSpec) -> Option<String> {
+    let interval = run.concurrent_probes()?.schedule.interval()?;
+    Some(format!("probes every {}", span(interval)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::plan::{
-        ImportSpec, Kind, PingSpec, Schedule, SenderSocketOptions, TransportKind, WakeupCpus, WakeupSpec, Work,
+        ImportSpec, Kind, PingSpec, SenderSocketOptions, StreamRunSpec, Via, WakeupCpus, WakeupSpec, Work,
     };
 
     #[test]
@@ -474,11 +483,10 @@ mod tests {
             Work::Stream(StreamRunSpec::at(Pace::Max)),
         ] {
             let mut run = RunSpec::here(work);
-            assert_eq!(Condition::of(&run).levels()["fifo"], "none");
+            assert_eq!(run.levels()["fifo"], "none");
             run.here.fifo = Some(10);
-            let condition = Condition::of(&run);
-            assert_eq!(condition.levels()["fifo"], "10", "{condition:?}");
-            let heading: Vec<String> = condition.heading(None).into_iter().flatten().collect();
+            assert_eq!(run.levels()["fifo"], "10", "{run:?}");
+            let heading: Vec<String> = run.heading(None).into_iter().flatten().collect();
             assert!(heading.iter().any(|part| part.ends_with("fifo 10")), "{heading:?}");
         }
     }
@@ -489,7 +497,7 @@ mod tests {
         let wakeup = WakeupSpec { via: Via::Select, interval_ns, relative: true, cpus, break_ns: None };
         let mut run = RunSpec::here(Work::Wakeup(wakeup));
         run.here.fifo = Some(80);
-        let levels = Condition::of(&run).levels();
+        let levels = run.levels();
         for (factor, level) in
             [("via", "select"), ("relative", "on"), ("fifo", "80"), ("interval", "1 ms"), ("size", "none")]
         {
@@ -516,13 +524,13 @@ mod tests {
             interval_ns: None,
             resolution_ns: None,
         };
-        let [measured, log] = [idle, RunSpec::imported(import, "irtt", BTreeMap::new())].map(|run| Condition::of(&run));
+        let (measured, log) = (idle, RunSpec::imported(import, "irtt", BTreeMap::new()));
         let levels = log.levels();
         let of_log = ["load", "wait", "transport", "size", "via"].map(|factor| levels[factor].as_str());
         assert_eq!(of_log, ["unknown", "none", "none", "none", "none"]);
         assert_eq!(measured.levels()["load"], "none");
         assert_eq!(
-            Condition::labels(&[&measured, &log]),
+            RunSpec::labels(&[&measured, &log]),
             ["local · udp · 64 B · closed loop · block · no load", "log of irtt"]
         );
     }
@@ -548,18 +556,16 @@ mod tests {
             ),
             (StreamRunSpec { direction: Direction::Down, ..usual.clone() }, Some("down")),
         ] {
-            let condition = Condition::of(&RunSpec::here(Work::Stream(stream)));
-            assert_eq!(condition.unusual(Some(Family::Ipv4)).as_deref(), expected, "{condition:?}");
+            let run = RunSpec::here(Work::Stream(stream));
+            assert_eq!(run.unusual(Some(Family::Ipv4)).as_deref(), expected, "{run:?}");
         }
-        let usual = Condition::of(&RunSpec::here(Work::Stream(usual)));
-        let odd = Condition {
-            batch: Some(8),
-            probe_ns: Some(Nanos::from_millis(1)),
-            wait: Some(WaitMode::Spin),
-            ..usual.clone()
-        };
+        let mut odd = usual.clone();
+        odd.sending.batch = 8;
+        odd.probes = Some(PingSpec::on(Schedule::Periodic { interval_ns: Nanos::from_millis(1) }));
+        let mut odd = RunSpec::here(Work::Stream(odd));
+        odd.here.wait = WaitMode::Spin;
         assert_eq!(odd.unusual(None).as_deref(), Some("batch 8, probes every 1 ms, spin"));
         assert_eq!(odd.listed(None), ["max", "batch 8, probes every 1 ms, spin"], "{odd:?}");
-        assert_eq!(usual.unusual(Some(Family::Ipv6)).as_deref(), Some("ipv6"));
+        assert_eq!(RunSpec::here(Work::Stream(usual)).unusual(Some(Family::Ipv6)).as_deref(), Some("ipv6"));
     }
 }

@@ -25,7 +25,7 @@ pub use experiment::{
     BetweenBlocks, Contrast, Design, Experiment, ExperimentCondition, Factors, RunOrder, RunsRule, ScheduledRun,
     common_levels, condition_words, conditions_in_words, level_order, level_words, levels_words,
 };
-pub use factors::{Condition, distinct_names, heading_order};
+pub use factors::{distinct_names, heading_order};
 pub use hooks::{HookAddress, HookCommand, Hooks, WaitFor};
 pub use import::ImportSpec;
 pub use kind::Kind;

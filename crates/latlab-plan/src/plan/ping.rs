@@ -20,6 +20,15 @@ pub enum Protocol {
     Echo,
 }
 
+impl Protocol {
+    pub const fn word(self) -> &'static str {
+        match self {
+            Protocol::Native => "native",
+            Protocol::Echo => "echo",
+        }
+    }
+}
+
 /// The parameters of a ping run: round trips of one size.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PingSpec {

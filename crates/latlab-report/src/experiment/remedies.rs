@@ -1,9 +1,8 @@
 //! Rendering of what remedies change, as a comparison and as `latlab.remedies/1`. Schema: docs/schemas/remedies-1.json.
 
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use crate::analysis::Condition;
 use crate::analysis::comparison::{Comparison, Comparisons, Verdict};
 use crate::comparison;
 use crate::diagnostics::Caveat;
@@ -17,7 +16,7 @@ pub struct RemediesView<'a> {
     /// The unchanged run, in one line.
     pub heading: String,
     /// The factors of the unchanged run.
-    pub condition: &'a Condition,
+    pub condition: Map<String, Value>,
     /// Blocks in which the conditions were interleaved.
     pub blocks: u32,
     pub comparisons: &'a Comparisons,
@@ -46,7 +45,7 @@ pub fn text(view: &RemediesView<'_>, style: Style) -> String {
 #[derive(Serialize)]
 struct RemediesDocument<'a> {
     schema: &'static str,
-    condition: &'a Condition,
+    condition: &'a Map<String, Value>,
     runs: usize,
     blocks: u32,
     confidence: f64,
@@ -66,7 +65,7 @@ pub fn json(view: &RemediesView<'_>) -> String {
     );
     pretty(&RemediesDocument {
         schema: "latlab.remedies/1",
-        condition: view.condition,
+        condition: &view.condition,
         runs: groups.groups.iter().map(|group| group.runs.len()).min().unwrap_or_default(),
         blocks: view.blocks,
         confidence: view.comparisons.options.confidence,

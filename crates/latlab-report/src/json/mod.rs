@@ -36,7 +36,7 @@ fn document(summary: &Summary, showing: Showing) -> Value {
         "kind": summary.kind.word(),
         "started_at": summary.started_at,
         "ending": summary.ending,
-        "condition": summary.condition,
+        "condition": summary.spec.condition(),
         "sent": sent(summary),
         "answered": counts.answered,
         "late": counted(counts.late),

@@ -68,7 +68,7 @@ impl ReportedRun {
 
 /// The facts of each end that are known; of both at once if they are those of one host.
 fn ends(manifest: &Manifest) -> Vec<ReportedHost> {
-    let target = &manifest.condition.target;
+    let target = &manifest.spec.target;
     let named = match manifest.kind {
         Kind::Wakeup => vec![("Host".to_owned(), &manifest.here)],
         _ if manifest.peer == manifest.here => vec![("Host of both ends".to_owned(), &manifest.here)],

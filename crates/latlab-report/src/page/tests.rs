@@ -9,7 +9,7 @@ use crate::analysis::distribution::{
     DelayGrid, GridCell, HostQuantity, HostSeries, RunDistribution, StreamRates, TailPoint, TimedValue, distribution,
 };
 use crate::analysis::experiment::ConditionRow;
-use crate::analysis::in_memory::{CLOSED, InMemory, but, closed};
+use crate::analysis::in_memory::{CLOSED, InMemory, but, closed, probes_of};
 use crate::analysis::{SummaryOptions, summarise};
 use crate::facts::{CommandLine, HostFacts};
 use crate::html;
@@ -108,7 +108,7 @@ fn a_page_without_a_delay_says_why_it_has_no_plot() {
 #[test]
 fn runs_that_are_not_compared_get_no_claim_that_they_differ() {
     let mut runs = [summary(&source([40, 41, 42])), summary(&source([80, 81, 82]))];
-    runs[1].condition.size_bytes = Some(1_024);
+    probes_of(&mut runs[1].spec).size_bytes = 1_024;
     let view = page_of(&runs, &[], None);
     assert_eq!(
         view.verdict,

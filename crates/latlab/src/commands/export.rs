@@ -274,14 +274,13 @@ fn key_cells(run: &ExportedRun) -> BTreeMap<KeyName, ExportCell> {
         cells.insert(KeyName { place, name }, cell);
     };
     let text = |text: &str| ExportCell::Text(text.to_owned());
-    let Ok(Value::Object(factors)) = serde_json::to_value(&run.condition) else { return cells };
+    let factors = run.spec.condition();
     for (number, name) in FIRST.into_iter().enumerate() {
         let cell = match name {
             "run" => text(&run.id),
             "recording" => text(&run.name),
-            "loads" if !run.condition.loads.is_empty() => text(&run.condition.loads.join(" + ")),
             "loads" if run.is_imported => ExportCell::Null,
-            "loads" => text("none"),
+            "loads" => text(run.spec.loads_words().as_deref().unwrap_or("none")),
             factor => cell_of(factors.get(factor)),
         };
         insert((0, number), name.into(), cell);
@@ -290,10 +289,10 @@ fn key_cells(run: &ExportedRun) -> BTreeMap<KeyName, ExportCell> {
     for (name, value) in factors.iter().filter(|(name, _)| is_further(name)) {
         insert((FURTHER, 0), name.clone(), cell_of(Some(value)));
     }
-    for (knob, value) in &run.condition.settings {
+    for (knob, value) in &run.spec.values_of_settings() {
         insert((SETTING, 0), format!("setting:{knob}"), text(value));
     }
-    for (tag, value) in &run.condition.tags {
+    for (tag, value) in &run.spec.tags {
         insert((TAG, 0), format!("tag:{tag}"), text(value));
     }
     if let Some(experiment) = &run.experiment {
@@ -325,7 +324,7 @@ mod tests {
     use crate::analysis::AvailableFigures;
     use crate::console::Verbosity;
     use crate::facts::ExperimentFacts;
-    use crate::plan::{Condition, PingSpec, RunSpec, Schedule, Work};
+    use crate::plan::{PingSpec, RunSpec, Schedule, Work};
     use crate::units::human::TimeUnit;
 
     fn exported(change: impl FnOnce(&mut ExportedRun)) -> ExportedRun {
@@ -335,9 +334,9 @@ mod tests {
             name: "x".into(),
             id: "0123".into(),
             kind: Kind::Ping,
-            condition: Condition::of(&spec),
             experiment: None,
             available: AvailableFigures::of(&spec, None),
+            spec,
             is_imported: false,
             takes_metric: false,
             states_losses: true,
@@ -357,8 +356,8 @@ mod tests {
     #[test]
     fn keys_are_those_of_any_run_in_one_order() {
         let tagged = exported(|run| {
-            run.condition.tags.insert("build".into(), "4f2a".into());
-            run.condition.fifo = Some(10);
+            run.spec.tags.insert("build".into(), "4f2a".into());
+            run.spec.here.fifo = Some(10);
         });
         let experiment = exported(|run| {
             run.experiment = Some(ExperimentFacts {

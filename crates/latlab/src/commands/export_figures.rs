@@ -129,7 +129,7 @@ fn note_excluded(export: &Export<'_>, runs: usize) {
 /// level where it was typed: in tags, settings and the factors of an experiment.
 fn levels(run: &ExportedRun) -> Vec<(String, String)> {
     let has_level = |factor: &str, level: &str| level != "none" || is_typed(run, factor);
-    let levels = levels_of_run(&run.condition, run.experiment.as_ref());
+    let levels = levels_of_run(&run.spec, run.experiment.as_ref());
     let mut levels: Vec<(String, String)> =
         levels.into_iter().filter(|(factor, level)| has_level(factor, level)).collect();
     levels.sort_by_cached_key(|(factor, _)| (heading_order(factor), factor.clone()));

@@ -15,7 +15,7 @@ use crate::console::Console;
 use crate::diagnostics::{Explain, Failure};
 use crate::facts::ExperimentFacts;
 use crate::formats::import::format_named;
-use crate::plan::{Condition, Kind};
+use crate::plan::{Kind, RunSpec};
 use crate::recording::manifest::Manifest;
 use crate::recording::{RecordedTable, Recording, RecordingError};
 use crate::units::human::counted;
@@ -70,7 +70,7 @@ pub(super) struct ExportedRun {
     pub(super) name: String,
     pub(super) id: String,
     pub(super) kind: Kind,
-    pub(super) condition: Condition,
+    pub(super) spec: RunSpec,
     pub(super) experiment: Option<ExperimentFacts>,
     pub(super) available: AvailableFigures,
     /// Whether it is the log of another tool, of which only that is known which the log states.
@@ -89,7 +89,7 @@ pub(super) struct ExportedRun {
 
 impl ExportedRun {
     fn of(recording: &Recording) -> Result<ExportedRun, Failure> {
-        let Manifest { run_id, kind, condition, experiment, started_at, spec, run, .. } = recording.manifest();
+        let Manifest { run_id, kind, experiment, started_at, spec, run, .. } = recording.manifest();
         let canonical = recording.path().canonicalize().unwrap_or_else(|_| recording.path().to_owned());
         let name = canonical.file_name().map(|name| name.to_string_lossy().into_owned());
         let started = started_at
@@ -102,7 +102,7 @@ impl ExportedRun {
             name: name.unwrap_or_default(),
             id: run_id.clone(),
             kind: *kind,
-            condition: condition.clone(),
+            spec: spec.clone(),
             experiment: experiment.clone(),
             available: AvailableFigures::of_recorded(recording, spec.judging.deadline_ns)?,
             is_imported: spec.import().is_some(),

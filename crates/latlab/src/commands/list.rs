@@ -232,10 +232,8 @@ fn unmatched(recordings: &[ListedRecording], experiments: usize) -> String {
         (Some(first), Some(last)) => format!(" of {first} to {last}"),
         _ => String::new(),
     };
-    let tags: BTreeSet<String> = manifests()
-        .flat_map(|manifest| &manifest.condition.tags)
-        .map(|(key, value)| format!("{key}={value}"))
-        .collect();
+    let tags: BTreeSet<String> =
+        manifests().flat_map(|manifest| &manifest.spec.tags).map(|(key, value)| format!("{key}={value}")).collect();
     let shown: Vec<&str> = tags.iter().take(TAGS_SHOWN).map(String::as_str).collect();
     let others = match tags.len() - shown.len() {
         0 => String::new(),
@@ -252,13 +250,13 @@ fn unmatched(recordings: &[ListedRecording], experiments: usize) -> String {
 fn is_listed(filter: &ListFilterArgs, listing: &Listing) -> bool {
     let manifest = listing.manifest.as_ref();
     filter.has_kind(manifest.map(|manifest| manifest.kind))
-        && filter.has_tags(manifest.map(|manifest| &manifest.condition.tags))
+        && filter.has_tags(manifest.map(|manifest| &manifest.spec.tags))
         && filter.has_start(listing.start())
 }
 
 /// Whether the experiment with these `runs` is listed: tags are those that all of its runs have.
 fn is_listed_experiment(filter: &ListFilterArgs, view: &ListedExperiment, runs: &[Listing]) -> bool {
-    let tags = |run: &Listing| filter.has_tags(run.manifest.as_ref().map(|manifest| &manifest.condition.tags));
+    let tags = |run: &Listing| filter.has_tags(run.manifest.as_ref().map(|manifest| &manifest.spec.tags));
     let has_tags = if runs.is_empty() { filter.has_tags(None) } else { runs.iter().all(tags) };
     filter.has_experiments() && has_tags && filter.has_start(view.start)
 }
@@ -280,7 +278,7 @@ fn show_recording(listing: &Listing, experiment: Option<&PathBuf>, is_usual_stor
         kind: manifest.map(|manifest| manifest.kind.word().into()),
         started_at: manifest.map(|manifest| manifest.started_at.clone()),
         heading: manifest.map(heading),
-        condition: manifest.map(|manifest| manifest.condition.clone()),
+        condition: manifest.map(|manifest| manifest.spec.condition()),
         warmup: manifest.map(|manifest| manifest.experiment.as_ref().is_some_and(|facts| facts.warmup)),
         rows: manifest.and_then(|manifest| manifest.rows),
         bytes: listing.bytes(),
@@ -379,10 +377,10 @@ fn in_full(Failure { message, cause, .. }: &Failure) -> String {
 
 /// What was measured, in one line.
 fn heading(manifest: &Manifest) -> String {
-    let Manifest { kind, condition, run, .. } = manifest;
-    let what = if kind.has_target() { format!("{} {}", kind.word(), condition.target) } else { kind.word().into() };
+    let Manifest { kind, spec, run, .. } = manifest;
+    let what = if kind.has_target() { format!("{} {}", kind.word(), spec.target) } else { kind.word().into() };
     let family = run.peer_address.as_deref().map(family_of);
-    std::iter::once(what).chain(condition.listed(family)).collect::<Vec<_>>().join(" · ")
+    std::iter::once(what).chain(spec.listed(family)).collect::<Vec<_>>().join(" · ")
 }
 
 fn state(listing: &Listing) -> (&'static str, Option<String>) {

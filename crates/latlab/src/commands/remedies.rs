@@ -19,8 +19,8 @@ use crate::host::HostRoot;
 use crate::measure::{MeasureError, RecordingTarget, rehearse_run};
 use crate::metric::Metric;
 use crate::plan::{
-    BetweenBlocks, Condition, Design, Experiment, ExperimentCondition, Factors, Hooks, Kind, Plan, Remedy, RunOrder,
-    RunSpec, RunsRule, defaults,
+    BetweenBlocks, Design, Experiment, ExperimentCondition, Factors, Hooks, Kind, Plan, Remedy, RunOrder, RunSpec,
+    RunsRule, defaults,
 };
 use crate::platform::SignalWatch;
 use crate::recording::fresh_run_id;
@@ -230,7 +230,7 @@ fn show(
     let compared = compare(groups, request, &ComparisonOptions::at(defaults::CONFIDENCE))?;
     let view = RemediesView {
         heading: measure_and_report::title(plan),
-        condition: &Condition::of(&plan.runs[0]),
+        condition: plan.runs[0].condition(),
         blocks: defaults::REMEDY_BLOCKS,
         comparisons: &compared,
         untried,

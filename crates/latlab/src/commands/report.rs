@@ -21,7 +21,7 @@ use crate::console::Console;
 use crate::diagnostics::{Failure, in_words};
 use crate::experiment::{ReportReader, file_text, is_experiment, read_named_state, runs_directory};
 use crate::facts::CommandLine;
-use crate::plan::{Condition, Kind};
+use crate::plan::{Kind, RunSpec};
 use crate::platform::ownership::quoted;
 use crate::platform::parallel_map;
 use crate::recording::Recording;
@@ -224,22 +224,22 @@ fn expect_one_of(found: &BTreeSet<&str>, cause: &str, hint: &str) -> Result<(), 
 
 /// Recordings with equal conditions are runs of one condition, which is named by what differs.
 fn conditions_by_label(recordings: &FoundRecordings, console: &Console) -> Result<Vec<FoundCondition>, Failure> {
-    let (mut paths, mut recorded, mut metrics) = (Vec::new(), Vec::<Condition>::new(), BTreeSet::new());
+    let (mut paths, mut recorded, mut metrics) = (Vec::new(), Vec::<RunSpec>::new(), BTreeSet::new());
     for run in recordings.runs() {
         let recording = Recording::open(run.as_ref())?;
         recording.note().into_iter().for_each(|note| console.note(note));
         paths.push(run.as_ref().to_owned());
-        recorded.push(recording.manifest().condition.clone());
+        recorded.push(recording.manifest().spec.clone());
         metrics.insert(recording.manifest().metric().name());
     }
     expect_one_of(&metrics, "they have no metric in common", "name recordings of one metric")?;
-    let labels = Condition::labels(&recorded.iter().collect::<Vec<_>>());
+    let labels = RunSpec::labels(&recorded.iter().collect::<Vec<_>>());
     let mut conditions: Vec<FoundCondition> = Vec::new();
     let mut known: BTreeMap<String, usize> = BTreeMap::new();
-    for ((label, condition), path) in labels.into_iter().zip(&recorded).zip(paths) {
+    for ((label, spec), path) in labels.into_iter().zip(&recorded).zip(paths) {
         let index = *known.entry(label.clone()).or_insert(conditions.len());
         if index == conditions.len() {
-            conditions.push(FoundCondition { name: label, levels: condition.levels(), runs: Vec::new() });
+            conditions.push(FoundCondition { name: label, levels: spec.levels(), runs: Vec::new() });
         }
         conditions[index].runs.push(path);
     }

@@ -14,7 +14,7 @@ use crate::console::{Console, Verbosity};
 use crate::diagnostics::Failure;
 use crate::experiment::{in_store, is_experiment, read_state};
 use crate::metric::Metric;
-use crate::plan::Kind;
+use crate::plan::{Factors, Kind};
 use crate::platform::ownership::quoted;
 use crate::recording::{Recording, Store};
 use crate::report::text_plots;
@@ -134,13 +134,14 @@ pub(super) struct Recordings {
 /// conditions.
 fn by_condition(summaries: &[Summary]) -> Vec<usize> {
     let experiment = |one: &Summary| one.experiment.as_ref().map(|facts| facts.experiment.clone());
-    let place = |one: &Summary| {
+    let levels: Vec<_> = summaries.iter().map(|one| one.spec.levels()).collect();
+    let place = |(one, own): (&Summary, &Factors)| {
         let first_of = |is_alike: &dyn Fn(&Summary) -> bool| summaries.iter().position(is_alike);
         let number = one.experiment.as_ref().map(|facts| facts.condition);
         let of_experiment = first_of(&|other| experiment(other) == experiment(one));
-        (of_experiment, number, first_of(&|other| other.condition == one.condition))
+        (of_experiment, number, levels.iter().position(|other| other == own))
     };
-    let places: Vec<_> = summaries.iter().map(place).collect();
+    let places: Vec<_> = summaries.iter().zip(&levels).map(place).collect();
     let mut order: Vec<usize> = (0..summaries.len()).collect();
     order.sort_by_key(|index| places[*index]);
     order
@@ -226,14 +227,14 @@ fn run_command(experiment: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::in_memory::{CLOSED, InMemory, closed};
+    use crate::analysis::in_memory::{CLOSED, InMemory, closed, probes_of};
 
     #[test]
     fn runs_of_one_condition_are_next_to_each_other_in_their_order() {
         let run = |size_bytes: u32| {
             let source = InMemory::of(CLOSED, vec![closed(0, 0, 50)]);
             let mut summary = summarise(&source, &SummaryOptions::of(&source.manifest.spec)).expect("no windows");
-            summary.condition.size_bytes = Some(size_bytes);
+            probes_of(&mut summary.spec).size_bytes = size_bytes;
             summary
         };
         let order = by_condition(&[64, 1_024, 64, 256, 1_024].map(run));

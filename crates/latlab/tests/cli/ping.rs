@@ -120,7 +120,7 @@ fn each_of_several_sizes_has_a_recording() {
     assert_eq!(sizes, [24, 64, 1024]);
     for path in &recorded {
         let (manifest, rows) = open(path);
-        let size = manifest.condition.size_bytes.expect("a size");
+        let size = manifest.spec.size_bytes().expect("a size");
         assert!(rows.len() == 22 && rows.iter().all(|row| row.size_bytes == size), "{size}");
     }
 

@@ -63,7 +63,7 @@ fn no_way_of_sleeping_wakes_before_it_is_due() {
         for path in recordings(ran.directory()) {
             let recording = Recording::open(&path).expect("opens");
             let rows = measured(&recording);
-            let via = recording.manifest().condition.via;
+            let via = recording.manifest().spec.wakeup().map(|wakeup| wakeup.via);
             assert_eq!(rows.len(), 20, "{via:?}");
             assert!(rows.iter().all(|row| row.3 >= row.2), "{via:?}{relative}: {rows:?}");
             if !relative.is_empty() {

@@ -5,7 +5,7 @@ use super::*;
 /// A run of the build `build` around `level_us`, in `block`; `old` is the first condition.
 fn of_build(level_us: i64, build: &str, block: u32) -> InMemory {
     let mut source = of_experiment(level_us, "none", block, "one");
-    source.manifest.condition.tags.insert("build".into(), build.into());
+    source.manifest.spec.tags.insert("build".into(), build.into());
     let experiment = source.manifest.experiment.as_mut().expect("of an experiment");
     experiment.factors = BTreeMap::from([("build".into(), build.into()), ("size".into(), "64".into())]);
     experiment.condition = if build == "old" { 1 } else { 2 };
@@ -55,7 +55,7 @@ fn a_condition_of_a_free_factor_that_never_ran_stays_the_baseline_by_its_tag() {
 fn a_tag_that_differs_from_the_factor_of_its_name_is_another_one() {
     let mut sources = two_builds();
     for (place, source) in sources.iter_mut().enumerate() {
-        source.manifest.condition.tags.insert("build".into(), if place % 4 < 2 { "a" } else { "b" }.into());
+        source.manifest.spec.tags.insert("build".into(), if place % 4 < 2 { "a" } else { "b" }.into());
     }
     let groups = RunGroups::by("tag:build", observe(&sources, &usual())).expect("two tags");
     assert_eq!(groups.factor.as_deref(), Some("tag:build"));
@@ -67,7 +67,7 @@ fn runs_outside_of_the_experiment_have_the_level_of_their_tag() {
     let mut sources = two_builds();
     for level_us in [350, 351] {
         let mut source = recording(level_us, 0);
-        source.manifest.condition.tags.insert("build".into(), "old".into());
+        source.manifest.spec.tags.insert("build".into(), "old".into());
         sources.push(source);
     }
     for factor in ["tag:build", "build"] {
