@@ -237,7 +237,7 @@ mod tests {
     #[test]
     fn the_heading_of_a_run_that_ended_early_says_how_much_was_measured() {
         let mut one = run("7f3a", "none", false);
-        one.stop = StopWhen { count: Some(1_000), duration_ns: Some(Nanos::from_secs(60)) };
+        one.spec.stop = StopWhen { count: Some(1_000), duration_ns: Some(Nanos::from_secs(60)) };
         (one.ending, one.duration_ns) = (RunEnding::Completed, Nanos::from_millis(2_500));
         let end = |runs: &[Summary]| {
             let heading = heading(&runs.iter().map(Headline::of).collect::<Vec<_>>());

@@ -49,9 +49,12 @@ impl RunSpec {
     /// The levels as the member `condition` of a summary and of a manifest. What its kind of run does not have is left out,
     /// but for the interval and the source port, which are null.
     pub fn condition(&self) -> Map<String, Value> {
-        let level = |factor: &Factor| Some((factor.member.to_owned(), (factor.level)(self)?.value));
-        let mut members = Map::from_iter([("interval_ns", Value::Null), ("source_port", Value::Null)].map(owned));
-        members.extend(factors().filter(|factor| !factor.member.is_empty()).filter_map(level));
+        let member = |factor: &Factor| {
+            let is_stated = factor.name == "interval" || factor.name == "source-port";
+            let value = (factor.level)(self).map(|level| level.value).or_else(|| is_stated.then_some(Value::Null));
+            Some((factor.member.to_owned(), value?))
+        };
+        let mut members: Map<String, Value> = factors().filter(|it| !it.member.is_empty()).filter_map(member).collect();
         members.insert("loads".into(), self.loads.iter().map(ToString::to_string).collect());
         members.insert("settings".into(), json!(self.values_of_settings()));
         members.insert("tags".into(), json!(self.tags));
@@ -139,10 +142,6 @@ impl RunSpec {
     fn dds(&self) -> Option<DdsSpec> {
         self.path().and_then(|path| path.dds)
     }
-}
-
-fn owned((name, value): (&str, Value)) -> (String, Value) {
-    (name.to_owned(), value)
 }
 
 /// The notes that all of `runs` have.
