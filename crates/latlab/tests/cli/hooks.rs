@@ -243,16 +243,6 @@ fn after_kill_9_nothing_is_left_and_no_run_is_repeated() {
     assert!(processes_with(&format!("./echo {port}")).is_empty());
 }
 
-#[test]
-fn a_file_with_hooks_that_others_can_write_is_not_run() {
-    let directory = two_builds("local", "before-run = \"touch ran{build}\"\n");
-    let file = directory.path().join("x.toml");
-    fs::set_permissions(&file, fs::Permissions::from_mode(0o666)).expect("changed");
-    let lab = Latlab::at(directory.path()).line("run x.toml");
-    lab.stderr(contains("cannot run the command `touch ranold`")).stderr(contains("--trust-file")).failure(2);
-    assert!(!directory.path().join("ranold").exists());
-}
-
 /// A 95 % interval misses the truth once in 20 times, and a test at 95 % finds what is not there as often: three in a row
 /// are a defect.
 fn within_three(mut holds: impl FnMut() -> bool) -> bool {

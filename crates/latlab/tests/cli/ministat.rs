@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::harness::{Latlab, contains, empty, warnings_at_most};
+use crate::harness::{Latlab, warnings_at_most};
 use crate::skip::program;
 
 /// An accepted difference between the two outputs.
@@ -273,22 +273,4 @@ fn columns_and_comments_are_parsed_as_by_ministat() {
         let files = ["columns".to_owned()];
         assert_eq!(ours(home.path(), flags, &files), debian(home.path(), flags, &files), "{flags}: {text:?}");
     }
-}
-
-#[test]
-fn patterns_select_the_files_of_a_group() {
-    let lab = || {
-        let lab = Latlab::new().file("a-1", "1\n2\n").file("a-2", "3\n").file("b-1", "11\n").file("b-2", "12\n14\n");
-        let lab = lab.file("d-1", "11\n");
-        lab.line("compare --ministat -A --group before=a-* --group after=b-*")
-    };
-    lab().stdout(contains("x before\n+ after\n")).stdout(contains("\n+   3            11            14 ")).success();
-    let more = lab().line("--group before=d-1").stdout(contains("\nx   4             1            11 ")).success();
-    assert_eq!(more.stdout.matches("before").count(), 1, "one name is one group: {}", more.stdout);
-    let twice = lab().line("--group before=a-1").stderr(contains("a-1` is named more than once"));
-    twice.stdout(contains("\nx   3             1             3 ")).success();
-    let shared = lab().line("--group c=b-1").stdout(empty()).stderr(contains("`b-1` is named twice"));
-    shared.stderr(contains("in the group `after` and in the group `c`")).failure(2);
-    lab().line("--group c=c-*").stdout(empty()).stderr(contains("`c-*`")).stderr(contains("\n  hint: ")).failure(2);
-    lab().line("--group c=c-[").stdout(empty()).stderr(contains("`c-[`")).stderr(contains("\n  hint: ")).failure(2);
 }

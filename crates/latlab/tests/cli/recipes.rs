@@ -70,20 +70,6 @@ fn pi_udp_load_is_reported_with_its_publication() {
 }
 
 #[test]
-fn aa_reports_false_positives_and_drift() {
-    let (printed, document) = quick("aa");
-    let same = &document["experiment"]["same"];
-    assert_eq!((&same["runs"], &same["exchange_test"]["of"]), (&24.into(), &9.into()), "{same:#}");
-    assert_eq!(same["drift"].as_array().map(Vec::len), Some(3));
-    assert!(same["mann_whitney"]["share"].is_number() && same["drift"][1]["per_hour"].is_number(), "{same:#}");
-    for words in
-        ["every difference found is false", "of blocks and statistics", "Mann-Whitney", "drift of p99 per minute"]
-    {
-        assert!(printed.contains(words), "{words} is not in\n{printed}");
-    }
-}
-
-#[test]
 fn wakeup_governor_is_reported_with_its_publication_and_the_growth_with_the_interval() {
     let home = tempfile::tempdir().expect("a temporary directory");
     let host = with_governors(1, "ondemand powersave", "powersave");
@@ -113,28 +99,6 @@ fn wakeup_governor_is_reported_with_its_publication_and_the_growth_with_the_inte
 }
 
 #[test]
-fn governors_that_the_host_does_not_offer_are_left_out_of_a_file_with_the_reason() {
-    // A host without the publication's governor.
-    let host = with_governors(1, "performance powersave", "powersave");
-    let shown = Latlab::new().line("recipes show wakeup-governor").success().stdout;
-    let short = shown.replace("count = 100", "count = 2").replace("\"100ms\", \"1s\"", "\"11ms\"");
-    let short =
-        short.replace("heaters=30", "heaters=1").replace("runs = 4", "runs = 1").replace("blocks = 2", "blocks = 1");
-    let lab = Latlab::new().file("x.toml", short).on(&host);
-    let ran = lab.deadline(DEADLINE).line("run x.toml --json").measured();
-    let document = ran.json();
-    let runs = document["runs"].as_array().expect("runs");
-    let of = |governor: &str| runs.iter().filter(|run| run["factors"]["set"] == governor).count();
-    assert!(of("governor=as-found") > 0 && of("governor=performance") > 0, "{runs:#?}");
-    assert!(runs.iter().all(|run| run["outcome"] == "completed"), "{runs:#?}");
-    let dropped = document["experiment"]["dropped"].as_array().expect("conditions");
-    assert_eq!((of("governor=ondemand"), dropped.len()), (0, 8), "{dropped:#?}");
-    let reason = dropped[0]["reason"].as_str().expect("a reason");
-    assert!(reason.contains("`policy0` offers `performance powersave`"), "{reason}");
-    assert_eq!(host.governor(0), "powersave");
-}
-
-#[test]
 fn dds_stands_beside_its_publication_and_beside_udp() {
     let (printed, document) = quick("dds-pingpong");
     for words in
@@ -154,16 +118,5 @@ fn dds_stands_beside_its_publication_and_beside_udp() {
     assert!(
         compared.iter().all(|row| row["baseline"].as_str().is_some_and(|name| name.contains("udp"))),
         "{compared:#?}"
-    );
-}
-
-#[test]
-fn a_target_that_supports_no_row_is_refused() {
-    // Nothing listens on that port, and a host without an agent has no loads.
-    let printed = Latlab::new().line("run pi-roundtrip 127.0.0.1:9 --quick").failure(3).stderr;
-    assert!(printed.contains("left out     `cpu=80%@both`"), "{printed}");
-    assert!(
-        printed.contains("`load=none` is skipped") && printed.contains("the experiment has no run that can be used"),
-        "{printed}"
     );
 }
