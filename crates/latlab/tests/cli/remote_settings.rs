@@ -7,7 +7,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::fake_host::FakeHost;
-use crate::far_end::{NamespacedAgent, SshRun, Sshd, local_agent, with_latlab};
+use crate::far_end::{NamespacedAgent, SshRun, local_agent, with_latlab};
 use crate::harness::{BINARY, Latlab, Running, check_schema, contains, empty, wait_until, warnings_at_most};
 use crate::lab::privileged;
 use crate::processes::{arguments, below, children, is_alive, signal};
@@ -318,18 +318,6 @@ fn a_load_that_cannot_start_at_the_far_end_is_refused_with_exit_code_3() {
     let lab = lab.args(["--load", "mem=1GB/s@peer:buffer=1024MiB"]).stdout(empty());
     let ran = lab.stderr(contains("refuses: cannot make the load `mem=1GB/s:buffer=1024MiB`")).failure(3);
     assert!(ran.stderr.contains("hint: ") && recordings(ran.directory()).is_empty(), "{}", ran.stderr);
-}
-
-#[test]
-fn load_makes_loads_at_both_ends_over_ssh() {
-    let Some(sshd) = Sshd::start(&with_latlab()) else { return };
-    let home = tempfile::tempdir().expect("a temporary directory");
-    let lab = Latlab::at(home.path()).environment("PATH", sshd.path());
-    let document =
-        lab.line("load ssh:far -d 600ms --json --load cpu=10%@both").stderr(warnings_at_most()).success().json();
-    check_schema(&document, "load/1");
-    let ends = ["local", "peer"].map(|end| json!(end));
-    assert_eq!([&document["loads"][0]["at"], &document["loads"][1]["at"]], [&ends[0], &ends[1]], "{document:#}");
 }
 
 #[test]
