@@ -178,27 +178,24 @@ fn a_paced_stream_of_samples_arrives_whole() {
 fn drops_at_the_sockets_of_the_library_are_counted_within_a_run() {
     let home = tempfile::tempdir().expect("a temporary directory");
     let (reflector, address) = serve(home.path(), 68, "");
-    for flows in [2] {
-        let stream = ["stream", &address, "--transport", "dds", "--domain", "68", "--json", "--no-record"];
-        let paced = format!("-s 1024 --warmup 0 --flows {flows}");
-        let stopped = Latlab::at(home.path()).args(stream).line(&paced).line("--rate 16kpps -d 5s").start();
-        // Half of the stream.
-        std::thread::sleep(Duration::from_millis(2_500));
-        reflector.signal(Signal::STOP);
-        std::thread::sleep(Duration::from_millis(500));
-        reflector.signal(Signal::CONT);
-        let document = stopped.finishes_measured().json();
-        let (lost, drops) =
-            (of_flows(&document, "lost"), document["stream"]["socket_drops"].as_u64().expect("a count"));
-        assert!(lost > 1_000, "{document}");
-        // Those of discovery and of POLLs are dropped too.
-        assert!((lost * 9 / 10..=lost * 11 / 10).contains(&drops), "{flows}: {drops} drops, {lost} lost");
-        let caveats = document["caveats"].to_string();
-        assert!(caveats.contains("did not reach the receiver"), "{caveats}");
-        let after = Latlab::at(home.path()).args(stream).line(&paced).line("--rate 500pps -d 500ms").measured().json();
-        assert_eq!(after["stream"]["socket_drops"], 0, "drops before the run do not count: {after}");
-        assert!(of_flows(&after, "delivered") > 0, "{after}");
-    }
+    let stream = ["stream", &address, "--transport", "dds", "--domain", "68", "--json", "--no-record"];
+    let paced = "-s 1024 --warmup 0 --flows 2";
+    let stopped = Latlab::at(home.path()).args(stream).line(paced).line("--rate 16kpps -d 5s").start();
+    // Half of the stream.
+    std::thread::sleep(Duration::from_millis(2_500));
+    reflector.signal(Signal::STOP);
+    std::thread::sleep(Duration::from_millis(500));
+    reflector.signal(Signal::CONT);
+    let document = stopped.finishes_measured().json();
+    let (lost, drops) = (of_flows(&document, "lost"), document["stream"]["socket_drops"].as_u64().expect("a count"));
+    assert!(lost > 1_000, "{document}");
+    // Those of discovery and of POLLs are dropped too.
+    assert!((lost * 9 / 10..=lost * 11 / 10).contains(&drops), "{drops} drops, {lost} lost");
+    let caveats = document["caveats"].to_string();
+    assert!(caveats.contains("did not reach the receiver"), "{caveats}");
+    let after = Latlab::at(home.path()).args(stream).line(paced).line("--rate 500pps -d 500ms").measured().json();
+    assert_eq!(after["stream"]["socket_drops"], 0, "drops before the run do not count: {after}");
+    assert!(of_flows(&after, "delivered") > 0, "{after}");
     counters(reflector);
 }
 
@@ -290,25 +287,22 @@ fn a_silent_address_ends_the_search() {
 #[test]
 fn a_reflector_that_is_killed_does_not_stop_a_reliable_sender() {
     let home = tempfile::tempdir().expect("a temporary directory");
-    for history in ["keep-last:16", "keep-all"] {
-        let (reflector, address) = serve(home.path(), 53, &format!("--history {history}"));
-        let line = format!("--reliability reliable --history {history} -i 1ms -d 3s --warmup 0 --timeout 500ms");
-        let store = tempfile::tempdir().expect("a temporary directory");
-        let sender =
-            Latlab::at(store.path()).args(["ping", &address, "--transport", "dds", "--domain", "53", "--json"]);
-        let sender = sender.line(&line).start();
-        // Half of the run.
-        std::thread::sleep(Duration::from_millis(1_500));
-        reflector.signal(Signal::KILL);
-        reflector.killed_by(Signal::KILL);
-        let measured = sender.exits_with_one_of(&[0, 4]);
-        let document = measured.json();
-        let count = |name: &str| document[name].as_u64().expect("a count");
-        assert!(count("answered") > 100, "{document}");
-        assert!(count("lost") + count("send_failed") + count("not_sent") > 100, "{document}");
-        let recorded = Latlab::at(store.path()).line("summary --json").arg(only_recording(store.path()));
-        assert_eq!(recorded.start().exits_with_one_of(&[0, 4]).json()["answered"], document["answered"]);
-    }
+    let (reflector, address) = serve(home.path(), 53, "--history keep-all");
+    let line = "--reliability reliable --history keep-all -i 1ms -d 3s --warmup 0 --timeout 500ms";
+    let store = tempfile::tempdir().expect("a temporary directory");
+    let sender = Latlab::at(store.path()).args(["ping", &address, "--transport", "dds", "--domain", "53", "--json"]);
+    let sender = sender.line(line).start();
+    // Half of the run.
+    std::thread::sleep(Duration::from_millis(1_500));
+    reflector.signal(Signal::KILL);
+    reflector.killed_by(Signal::KILL);
+    let measured = sender.exits_with_one_of(&[0, 4]);
+    let document = measured.json();
+    let count = |name: &str| document[name].as_u64().expect("a count");
+    assert!(count("answered") > 100, "{document}");
+    assert!(count("lost") + count("send_failed") + count("not_sent") > 100, "{document}");
+    let recorded = Latlab::at(store.path()).line("summary --json").arg(only_recording(store.path()));
+    assert_eq!(recorded.start().exits_with_one_of(&[0, 4]).json()["answered"], document["answered"]);
 }
 
 /// The Python that `.ci/run` gives the package of Cyclone DDS. Without it the test is skipped.

@@ -194,11 +194,8 @@ fn outcomes(directory: &Path) -> Vec<String> {
 
 #[test]
 fn a_service_that_ends_by_itself_fails_its_run_however_it_ends() {
-    for (ending, expected) in [
-        ("exit 0", "it ended: exit status 0"),
-        ("exit 3", "it ended: exit status 3"),
-        ("kill -SEGV $$", "it ended: killed by SIGSEGV"),
-    ] {
+    for (ending, expected) in [("exit 0", "it ended: exit status 0"), ("kill -SEGV $$", "it ended: killed by SIGSEGV")]
+    {
         // Its child answers on.
         let directory = served(|port| format!("service = \"./serve '{{build}}' {port}\"\n"));
         script(directory.path(), "serve", &format!("./echo $2 & sleep 0.35; {ending}"));

@@ -96,26 +96,6 @@ fn each_run_was_what_its_cell_says(experiment: &Path) {
 }
 
 #[test]
-fn conditions_that_loopback_does_not_support_are_reported_as_not_possible() {
-    let home = tempfile::tempdir().expect("a temporary directory");
-    let (printed, document) = quick(home.path(), "local");
-    assert_eq!(printed.matches("not possible here (1)").count(), 3, "{printed}");
-    assert_eq!(printed.matches("not possible here: ").count(), 1, "{printed}");
-    for (label, row) in published(&document) {
-        match label.contains("no offload") {
-            true => {
-                let reason = row["reason"].as_str().expect("a reason");
-                assert!(reason.contains("the driver of `lo` does not let `tx-checksum` be changed"), "{reason}");
-                assert_eq!(row["measured"], Value::Null);
-            }
-            false => assert_eq!(row["measured"]["runs"], 5, "{row:#}"),
-        }
-    }
-    assert_eq!(document["experiment"]["spread"]["cells"].as_array().map(Vec::len), Some(3));
-    assert_eq!(document["groups"].as_array().map(Vec::len), Some(3), "{document:#}");
-}
-
-#[test]
 fn a_target_that_supports_no_condition_is_refused() {
     // Nothing listens on that port, and a host without an agent has no settings.
     let printed =

@@ -2,15 +2,10 @@
 
 use std::time::Duration;
 
-use latlab::facts::Capability;
-use latlab::host::HostRoot;
-use latlab::host::facts::rights;
 use serde_json::Value;
 
 use crate::experiment::only;
 use crate::harness::{Latlab, check_schema};
-use crate::lab::loopback_queue;
-use crate::settings::with_governors;
 
 /// An experiment at `--quick` that takes longer hangs: it is planned for a minute, and may get a fifth of a CPU only.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(300);
@@ -25,77 +20,6 @@ fn quick(recipe: &str) -> (String, Value) {
     let document = serde_json::from_str(&printed).expect("one document");
     check_schema(&document, "compare/1");
     (ran.stdout, document)
-}
-
-#[test]
-fn pi_udp_load_is_reported_with_its_publication() {
-    let _loopback = loopback_queue();
-    let (printed, document) = quick("pi-udp-load");
-    for words in [
-        "round trip without reflector dwell, halved, ms",
-        "p99.99",
-        "UDP, no load",
-        "CPU load 80 %",
-        "14.723",
-        "median of 2 runs",
-    ] {
-        assert!(printed.contains(words), "{words} is not in\n{printed}");
-    }
-    assert!(printed.contains("500 probes each, ") && printed.contains(" lost in all"), "{printed}");
-    let published = &document["experiment"]["published"];
-    assert_eq!(published["rows"][0]["published"][4], 11.026, "{published:#}");
-    let measured = &published["rows"][0]["measured"];
-    assert_eq!((&measured["n"], &measured["runs"]), (&500.into(), &2.into()));
-    // Of 500 probes, only half a probe lies above p99.9.
-    let tail = &measured["figures"][4];
-    assert_eq!((&tail["supported"], &tail["reason"]), (&false.into(), &"not-supported".into()));
-    assert!(tail["value"].is_number(), "{measured:#}");
-    assert_eq!(
-        measured["figures"][0]["supported"], true,
-        "a minimum is supported by any number of probes: {measured:#}"
-    );
-    // Over loopback one end has an AF_XDP socket, and no program answers.
-    let past = &published["rows"][4];
-    let rights = rights(&HostRoot::live()).expect("this process has rights");
-    let is_root = rights.has(Capability::NetAdmin);
-    assert_eq!(past["label"], "AF_XDP, no load");
-    assert_eq!(past["measured"]["xdp"][0]["sender"]["interface"].as_str(), is_root.then_some("lo"), "{past:#}");
-    assert_eq!(printed.contains("sender: AF_XDP, generic, queue 0 of lo"), is_root, "{printed}");
-    assert_eq!(past["reason"].is_string(), !is_root, "{past:#}");
-    let in_driver = published["rows"][8]["reason"].as_str().expect("a reason");
-    assert!(in_driver.starts_with("not possible here: "), "{in_driver}");
-    let mut below = printed.lines().skip_while(|line| !line.starts_with("  here"));
-    assert!(below.next().is_some_and(|line| line.contains('(')), "{printed}");
-    assert!(below.next().is_some_and(|line| line.contains("≥ ") || line.contains("n/a")), "{printed}");
-}
-
-#[test]
-fn wakeup_governor_is_reported_with_its_publication_and_the_growth_with_the_interval() {
-    let home = tempfile::tempdir().expect("a temporary directory");
-    let host = with_governors(1, "ondemand powersave", "powersave");
-    let at = || Latlab::at(home.path()).on(&host).deadline(DEADLINE);
-    let printed = at().line("run wakeup-governor --quick").measured().stdout;
-    for words in [
-        "wake-up latency through select, µs",
-        "stdev",
-        "1 s, idle, performance",
-        "1042.4",
-        "1 s, idle, governor as found",
-        "10 ms, 30 × sha1sum, governor as found",
-        "median of 4 runs, 1 wake-up each\n",
-        "clock_nanosleep → select",
-        "10ms →",
-        "How one sleeps is a factor",
-    ] {
-        assert!(printed.contains(words), "{words} is not in\n{printed}");
-    }
-    // Wake-ups have no loss, and each row is measured or not possible at every scale.
-    assert!(!printed.contains("lost") && !printed.contains("not measured"), "{printed}");
-    let words = printed.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert_eq!(words.matches("`policy0` offers `ondemand powersave`").count(), 2, "{printed}");
-    let experiment = crate::store::only_recording(home.path()).display().to_string();
-    let document = at().args(["run", &experiment, "--json", "-q"]).measured().json();
-    check_schema(&document, "compare/1");
 }
 
 #[test]

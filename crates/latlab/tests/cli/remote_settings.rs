@@ -167,29 +167,22 @@ fn settings_left_by_a_killed_agent_and_watchdog_are_restored_by_the_next_latlab_
 }
 
 #[test]
-fn every_end_of_an_ssh_connection_restores_the_far_host() {
+fn every_early_end_of_an_ssh_connection_restores_the_far_host() {
     for (name, by, planned, code, printed) in [
-        ("ssh is killed", Some((Signal::KILL, true)), "50s", 3, "lost the agent"),
-        ("ssh is frozen", Some((Signal::STOP, true)), "2s", 3, "the agent of"),
-        ("latlab is interrupted", Some((Signal::INT, false)), "50s", 130, ""),
-        ("the run ends", None, "3s", 0, ""),
+        ("ssh is killed", Signal::KILL, "50s", 3, "lost the agent"),
+        ("ssh is frozen", Signal::STOP, "2s", 3, "the agent of"),
+        ("latlab is interrupted", Signal::INT, "50s", 130, ""),
     ] {
         let far = three_knobs();
         let line = format!("-d {planned} --warmup 0 -i 1ms --timeout 100ms {THREE_THERE} {LOADED}");
         let Some(run) = SshRun::start_in(&login_of(&far), &line) else { return };
-        if let Some((signal_sent, to_ssh)) = by {
-            let loads = loads_below(run.sshd.pid());
-            assert_eq!(far.values(), SET, "{name}");
-            if to_ssh {
-                signal(run.ssh, signal_sent)
-            } else {
-                run.running.signal(signal_sent)
-            }
-            are_gone(&loads);
-        }
+        let loads = loads_below(run.sshd.pid());
+        assert_eq!(far.values(), SET, "{name}");
+        signal(if code == 130 { run.running.pid().as_raw_nonzero().get() } else { run.ssh }, by);
+        are_gone(&loads);
         run.wait_for_far_end();
         far.expect_restored();
-        let ran = if code == 0 { run.running.finishes_measured() } else { run.running.exits(code) };
+        let ran = run.running.exits(code);
         assert!(ran.stderr.contains(printed), "{name}: {}", ran.stderr);
         let manifest = manifest(&only_recording(run.home.path()));
         assert_eq!(manifest["loads"].as_array().map(Vec::len), Some(2), "{name}");
