@@ -359,7 +359,7 @@ fn logs_that_sockperf_irtt_and_iperf3_write_here_are_imported() {
     let document = import("irtt.json");
     assert_eq!(document["format"], "irtt");
     let summary = Latlab::at(&directory).line("summary irtt.json.rec --json").success().json();
-    assert_eq!((&summary["kind"], summary["sent"].as_u64().is_some_and(|sent| sent >= 40)), (&"ping".into(), true));
+    assert_eq!((&summary["kind"], summary["sent"].as_u64().is_some_and(|sent| sent >= 5)), (&"ping".into(), true));
 
     let port = free_port().to_string();
     let server = Server::start(Command::new("iperf3").args(["-s", "-1", "-p", &port]));

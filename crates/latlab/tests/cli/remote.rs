@@ -126,21 +126,19 @@ fn sigkill_of_latlab_leaves_no_process_on_the_far_host() {
 
 #[test]
 fn the_death_of_the_agent_leaves_a_partial_recording() {
-    for of_the_agent in [true, false] {
-        let Some(run) = SshRun::start("-d 50s --warmup 0 -i 1ms") else { return };
-        signal(if of_the_agent { run.agent } else { run.ssh }, Signal::KILL);
-        run.wait_for_far_end();
-        let ran = run.running.exits(3);
-        assert!(ran.stderr.contains("lost the agent of `ssh:far`"), "{}", ran.stderr);
-        assert!(
-            ran.stderr.contains("`ssh far latlab doctor --restore`"),
-            "a killed agent restores nothing: {}",
-            ran.stderr
-        );
-        let recording = only_recording(run.home.path());
-        assert_eq!(manifest(&recording)["ending"], "failed", "{}", manifest(&recording));
-        Latlab::at(run.home.path()).arg("summary").arg(recording).stdout(contains("ping ssh:far")).measured();
-    }
+    let Some(run) = SshRun::start("-d 50s --warmup 0 -i 1ms") else { return };
+    signal(run.agent, Signal::KILL);
+    run.wait_for_far_end();
+    let ran = run.running.exits(3);
+    assert!(ran.stderr.contains("lost the agent of `ssh:far`"), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("`ssh far latlab doctor --restore`"),
+        "a killed agent restores nothing: {}",
+        ran.stderr
+    );
+    let recording = only_recording(run.home.path());
+    assert_eq!(manifest(&recording)["ending"], "failed", "{}", manifest(&recording));
+    Latlab::at(run.home.path()).arg("summary").arg(recording).stdout(contains("ping ssh:far")).measured();
 }
 
 #[test]
