@@ -56,7 +56,8 @@ fn expect_answered(document: &Value, answered: u64) {
 #[test]
 fn samples_return_whatever_their_policies() {
     let home = tempfile::tempdir().expect("a temporary directory");
-    let waits = ["", "--wait spin", "--history keep-all", "--history keep-all --wait spin", "-i 5ms"];
+    let waits =
+        ["", "--wait spin", "--history keep-all", "--history keep-all --wait spin", "--history keep-all -i 5ms"];
     for (number, cell) in CELLS.into_iter().enumerate() {
         for options in waits {
             let line = format!("{cell} {options} -n 200 --warmup 10 --timeout 5s");
