@@ -173,7 +173,7 @@ fn an_experiment_killed_at_any_time_continues_without_losing_or_repeating_a_run(
 
 #[test]
 fn an_interrupted_experiment_continues_with_the_same_command() {
-    let directory = directory_with(&SMALL.replace("count = 100", "duration = \"400ms\""));
+    let directory = directory_with(&SMALL.replace("count = 100", "duration = \"200ms\""));
     let running = begin(directory.path());
     until_ended(directory.path(), 2);
     running.signal(Signal::INT);
