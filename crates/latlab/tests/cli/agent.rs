@@ -7,9 +7,8 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-use crate::harness::{BINARY, Latlab, command, contains, empty, wait_until};
+use crate::harness::{command, wait_until};
 use crate::processes::{children, is_alive};
-use crate::skip::program;
 
 pub(crate) const PREAMBLE: [u8; 12] = *b"\0llagent\0\x01\0\0";
 const KEY: &str = "latlab-psk-1 000102030405060708090a0b0c0d0e0f";
@@ -225,12 +224,12 @@ fn unknown_requests_are_refused_in_constant_memory() {
         assert!(reply["error"]["cause"].is_string() && reply["error"]["exit_code"] == 3, "{reply}");
     }
     let before = peak_kib();
-    for _ in 0..200 {
+    for _ in 0..50 {
         assert!(agent.ask(&large)["error"].is_object());
         assert!(agent.ask(&json!("reboot"))["error"].is_object());
     }
     let grown = peak_kib() - before;
-    assert!(grown < 4_096, "200 MB of nonsense made it grow by {grown} KiB");
+    assert!(grown < 4_096, "50 MB of nonsense made it grow by {grown} KiB");
     assert_eq!(agent.ask(&json!("disarm")), json!({"disarmed": {"reflector_died": null}}));
 }
 
@@ -283,21 +282,4 @@ fn the_death_of_a_reflector_is_reported() {
         !printed.is_null()
     });
     assert_eq!(printed, "killed by SIGKILL");
-}
-
-#[test]
-fn an_agent_refuses_a_terminal() {
-    Latlab::new()
-        .line("agent")
-        .stdout(empty())
-        .stderr(contains("`latlab agent` needs `--stdio`"))
-        .stderr(contains("hint: `latlab ping ssh:HOST`"))
-        .failure(2);
-    let typed = format!("{} agent --stdio", BINARY);
-    let Some(script) = program("script") else { return };
-    let output = Command::new(script).args(["-qefc", &typed, "/dev/null"]).stdin(Stdio::null()).output();
-    let output = output.expect("it is there");
-    let seen = String::from_utf8_lossy(&output.stdout);
-    assert!(seen.contains("cannot run an agent on a terminal") && seen.contains("hint"), "{seen}");
-    assert_eq!(output.status.code(), Some(2));
 }

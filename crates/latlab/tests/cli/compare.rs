@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::experiment::{directory_with, only};
 use crate::harness::{Finished, Latlab, check_schema, contains, empty};
 use crate::store::recordings_in;
 
@@ -41,21 +40,6 @@ pub(crate) fn copy(store: &Path, name: &str, change: impl Fn(&mut Value)) {
     let mut manifest: Value = serde_json::from_str(&fs::read_to_string(&path).expect("text")).expect("JSON");
     change(&mut manifest);
     fs::write(path, manifest.to_string()).expect("written");
-}
-
-/// The file of an experiment in `directory`, and a journal that says no more than that it began.
-pub(crate) fn begin(directory: &Path, file: &str) {
-    let of_run = |run: &PathBuf| {
-        let manifest: Value = serde_json::from_str(&fs::read_to_string(run.join("manifest.json")).ok()?).ok()?;
-        Some(manifest["experiment"]["experiment"].clone())
-    };
-    let id = recordings_in(&directory.join("runs")).first().and_then(of_run).expect("a run");
-    let begun = json!({
-        "event": "begun", "format": { "major": 1, "minor": 2 }, "experiment": id, "source": "/e.toml",
-        "recipe": null, "software": { "name": "latlab", "version": "0.1.0" }, "at": "2026-11-22T00:00:00.000Z",
-    });
-    fs::write(directory.join("experiment.toml"), file).expect("written");
-    fs::write(directory.join("journal.jsonl"), format!("{begun}\n")).expect("written");
 }
 
 /// Four runs of each of two builds, one build after the other.
@@ -98,34 +82,6 @@ fn recordings_are_grouped_by_tag_and_equal_ones_do_not_differ() {
 }
 
 #[test]
-fn the_groups_of_an_experiment_are_its_conditions() {
-    let lab = Latlab::new();
-    let store = lab.path("e/runs");
-    for run in 0..14_u32 {
-        copy(&store, &format!("20261122T0000{run:02}Z-ping-{run:04}"), |manifest| {
-            let load = if run % 2 == 0 { "none" } else { "cpu=80%" };
-            manifest["experiment"] = json!({
-                "experiment": "00000000000000ee", "condition": 1 + run % 2, "factors": { "load": load },
-                "block": 1 + run / 8, "position": 1 + run % 8, "boot_id": "b", "warmup": run < 2,
-            });
-            if run == 13 {
-                manifest["ending"] = json!("failed");
-            }
-        });
-    }
-    begin(&lab.path("e"), "kind = \"ping\"\n[factors]\nload = [\"none\", \"cpu=80%\"]\n");
-    let ran = lab.line("compare e --json").stderr(empty()).success();
-    let document = document(&ran);
-    assert_eq!((&document["factor"], &document["interleaved"]), (&json!("load"), &json!(true)));
-    assert_eq!((&document["groups"][0]["runs"], &document["groups"][1]["runs"]), (&json!(6), &json!(5)));
-    assert_eq!(document["comparisons"][0]["blocks"], 2);
-    let left_out =
-        document["caveats"].as_array().expect("some").iter().find(|caveat| caveat["code"] == "runs-left-out");
-    let message = left_out.and_then(|caveat| caveat["message"].as_str()).expect("said");
-    assert!(message.contains("2 runs that warmed up") && message.contains("1 run that failed"), "{message}");
-}
-
-#[test]
 fn the_figure_of_a_run_equals_that_of_its_summary() {
     let lab = Latlab::new();
     let directory = lab.path("");
@@ -143,50 +99,6 @@ fn the_figure_of_a_run_equals_that_of_its_summary() {
         let own: Vec<f64> = means.iter().filter(|(build, _)| group["name"] == **build).map(|(_, mean)| *mean).collect();
         let least = own.iter().copied().fold(f64::INFINITY, f64::min);
         assert_eq!((&group["n"], &group["min"]), (&json!(2), &json!(least)), "{group}");
-    }
-}
-
-#[test]
-fn different_kinds_of_measurement_are_not_compared() {
-    let lab = Latlab::new();
-    let home = lab.path("");
-    for build in ["a", "b"] {
-        let tag = format!("build={build}");
-        for command in ["ping -n 30 --warmup 0", "wakeup -n 10 -i 1ms --warmup 0"] {
-            Latlab::at(&home).line(command).args(["-q", "--store", "both", "--tag", &tag]).measured();
-        }
-        Latlab::at(&home).line("ping -n 30 --warmup 0 -q --store pings --tag").arg(&tag).measured();
-    }
-    for (args, printed) in [
-        ("--by tag:build both", "cannot compare runs of `ping` with runs of `wakeup`"),
-        ("--ministat --by tag:build both", "cannot compare runs of `ping` with runs of `wakeup`"),
-        ("--by tag:build pings --metric wakeup_latency", "cannot compare `wakeup_latency` of runs of `ping`"),
-        ("--group a=both/*-wakeup-* --group b=pings/*", "2 of wakeup, 2 of ping"),
-        (
-            "both",
-            "`latlab compare both --kind ping --by tag:build` or `latlab compare both --kind wakeup --by tag:build`",
-        ),
-        ("--by tag:build pings --kind wakeup", "cause: no run of `wakeup`: 2 of ping\n"),
-        ("both --kind stream", "hint: `--kind ping` or `--kind wakeup`\n"),
-        ("pings", "group the runs by what varies: `--by tag:build`\n"),
-    ] {
-        Latlab::at(&home)
-            .arg("compare")
-            .line(args)
-            .stdout(empty())
-            .stderr(contains(printed))
-            .stderr(contains("hint: "))
-            .failure(2);
-    }
-    let wakeups: Vec<PathBuf> = recordings_in(&home.join("both"))
-        .into_iter()
-        .filter(|path| path.to_string_lossy().contains("-wakeup-"))
-        .collect();
-    let named = Latlab::at(&home).arg("compare").args(&wakeups).line("--json -q").success();
-    assert_eq!(document(&named)["comparisons"][0]["metric"], "wakeup_latency");
-    for (kind, metric) in [("ping", "round_trip_delay"), ("wakeup", "wakeup_latency")] {
-        let ran = Latlab::at(&home).line("compare both --by tag:build --json -q --kind").arg(kind).success();
-        assert_eq!(document(&ran)["comparisons"][0]["metric"], metric, "{kind}");
     }
 }
 
@@ -242,56 +154,6 @@ fn docs_comparing_shows_the_output_of_compare() {
 }
 
 #[test]
-fn finished_runs_that_are_gone_or_damaged_are_named_and_keep_no_gate() {
-    let lab = Latlab::new();
-    builds(&lab.path(""));
-    let run = fs::read_dir(lab.path("runs")).expect("runs").next().expect("a run").expect("an entry");
-    fs::write(run.path().join("manifest.json"), "{").expect("written");
-    let name = run.file_name().to_string_lossy().into_owned();
-    let command = "compare --by tag:build runs --statistic p50 --json";
-    let ran = lab.line(command).args(["--gate", "p50 <= +50%"]).stderr(contains("skipped")).failure(1);
-    let document = document(&ran);
-    let caveats = document["caveats"].as_array().expect("caveats");
-    let missing = caveats.iter().find(|caveat| caveat["code"] == "missing-runs").expect("a damaged run");
-    assert!(missing["message"].as_str().is_some_and(|message| message.contains(&name)), "{missing}");
-    assert_eq!(document["gates"][0]["reason"], "missing-runs");
-    assert_eq!(document["gates"][0]["state"], "broken");
-}
-
-#[test]
-fn a_strict_limit_is_broken_by_the_limit_itself() {
-    let equal = || Latlab::new().file("a", "5\n5\n5\n5\n").file("b", "5\n5\n5\n5\n");
-    for (gate, code) in [("value<0", 1), ("value>0", 1), ("value<=0", 0), ("value>=0", 0), ("value<1%", 0)] {
-        let lab = equal().line("compare a b --gate").arg(gate);
-        if code == 0 {
-            lab.success()
-        } else {
-            lab.failure(code)
-        };
-    }
-    // Compared by logarithms, whose inverse is rounded.
-    for (from, to, gate, code) in
-        [(200, 300, "value<=50%", 0), (10, 11, "value<10%", 1), (7, 14, "value<100%", 1), (7, 14, "value<=100%", 0)]
-    {
-        let lines = |value: i32| format!("{value}\n").repeat(12);
-        let lab = Latlab::new().file("a", lines(from)).file("b", lines(to)).line("compare a b --gate").arg(gate);
-        if code == 0 {
-            lab.success();
-        } else {
-            lab.failure(code);
-        }
-    }
-}
-
-#[test]
-fn patterns_distinguish_capitals_from_small_letters() {
-    let lab = Latlab::new().file("run1", BEFORE).file("RUN1", AFTER);
-    let ran = lab.line("compare --group a=run* --group b=RUN* --json -q").success();
-    let document = document(&ran);
-    assert_eq!((&document["groups"][0]["n"], &document["groups"][1]["n"]), (&json!(6), &json!(6)));
-}
-
-#[test]
 fn the_same_run_counts_once_and_is_not_compared_with_itself() {
     let lab = Latlab::new();
     builds(&lab.path(""));
@@ -332,29 +194,5 @@ fn a_recording_of_a_store_without_its_manifest_keeps_no_gate_and_is_listed_as_da
         assert!(listed.stdout.contains(name), "{}", listed.stdout);
         let summary = Latlab::at(ran.directory()).arg("summary").arg(&run).stdout(empty());
         summary.stderr(contains(name)).failure(2);
-    }
-}
-
-#[test]
-fn the_tag_of_a_free_factor_gives_the_verdicts_of_the_factor() {
-    let directory = directory_with(
-        "kind = \"ping\"\n[base]\ncount = 20\nwarmup = \"0\"\n[factors]\nbuild = [\"old\", \"new\"]\n\
-         [design]\nruns = 4\nsettle = \"0s\"\n[hooks]\nbefore-run = \"true {build}\"\n",
-    );
-    Latlab::at(directory.path()).line("run x.toml -q").measured();
-    let experiment = only(directory.path());
-    let by = |factor: &str| {
-        let lab = Latlab::at(directory.path()).arg("compare").arg(&experiment).args(["--by", factor, "--json"]);
-        document(&lab.measured())
-    };
-    let (by_tag, by_factor) = (by("tag:build"), by("build"));
-    assert_eq!((&by_tag["baseline"], &by_tag["interleaved"]), (&json!("old"), &json!(true)), "{by_tag:#}");
-    assert_eq!(by_tag, by_factor);
-    for gate in ["p50 <= -99%", "p50 >= -99%"] {
-        let gated = |factor: &str| {
-            let lab = Latlab::at(directory.path()).arg("compare").arg(&experiment);
-            lab.args(["--by", factor, "--gate", gate, "--json"]).start().exits_with_one_of(&[0, 1]).json()
-        };
-        assert_eq!(gated("tag:build"), gated("build"), "{gate}");
     }
 }

@@ -33,16 +33,6 @@ fn names(ran: &Finished) -> Vec<String> {
 }
 
 #[test]
-fn runs_of_unequal_blocks_are_counted_for_each_group() {
-    let lab = Latlab::new();
-    for run in 0..24 {
-        let load = if run % 2 == 0 { "none" } else { "cpu=80%" };
-        run_of(&lab.path("e"), "e1", (run, load, if run < 20 { 1 } else { 2 }), "completed");
-    }
-    lab.line("compare e").stdout(contains("by load: 12 runs each in 2 blocks, interleaved,")).success();
-}
-
-#[test]
 fn a_group_without_a_judged_run_leaves_the_others_compared() {
     let store = |failed: &str| {
         let lab = Latlab::new();

@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use crate::far_end::local_agent;
 use crate::harness::{BINARY, Latlab, Running, check_schema, contains, empty, wait_until};
-use crate::processes::{arguments, below, children, group, is_alive};
+use crate::processes::{arguments, below, children, is_alive};
 use crate::scheduling::precedence;
 use crate::serve::serve;
 use crate::skip::{program, skip};
@@ -68,22 +68,6 @@ fn an_interrupted_run_is_kept() {
 }
 
 #[test]
-fn the_reflector_has_its_own_process_group_and_answers_the_last_probe() {
-    for schedule in ["", "-i 2ms"] {
-        let home = tempfile::tempdir().expect("a temporary directory");
-        let running = measuring(home.path(), &format!("-d 50s {schedule}"));
-        // A terminal signals the whole foreground process group: the reflector must be in another one.
-        assert_ne!(group(reflector(&running)), group(running.pid().as_raw_nonzero().get()));
-        running.signal(Signal::INT);
-        running.exits(130);
-        let (manifest, rows) = open(&only_recording(home.path()));
-        assert!(manifest.run.socket_errors.is_empty(), "{:?}", manifest.run.socket_errors);
-        assert!(manifest.run.reflector.is_some(), "the reflector reported its counters");
-        assert!(rows.iter().all(|row| row.fate == Fate::Answered), "a probe was given up");
-    }
-}
-
-#[test]
 fn an_interrupt_during_the_warm_up_is_not_an_error() {
     let home = tempfile::tempdir().expect("a temporary directory");
     let running = under_way(home.path(), "-d 50s -i 20ms --warmup 1m");
@@ -126,18 +110,6 @@ fn an_interrupt_ends_the_wait_for_a_silent_target() {
 }
 
 #[test]
-fn a_stopped_reflector_is_killed_at_the_end_of_the_run() {
-    let home = tempfile::tempdir().expect("a temporary directory");
-    let running = measuring(home.path(), "-d 50s -i 2ms --timeout 100ms");
-    let reflector = reflector(&running);
-    let pid = Pid::from_raw(reflector).expect("a process");
-    kill_process(pid, Signal::STOP).expect("our own child's child");
-    running.signal(Signal::INT);
-    running.exits(130);
-    assert!(!is_alive(reflector), "the reflector outlived its run");
-}
-
-#[test]
 fn an_interrupted_run_prints_its_json_document() {
     let home = tempfile::tempdir().expect("a temporary directory");
     let running = measuring(home.path(), "-d 50s -i 2ms --json");
@@ -161,31 +133,6 @@ fn sigint_to_the_process_group_does_not_reach_the_reflector() {
     assert_eq!((&summary["ending"], &summary["lost"]), (&"interrupted".into(), &0.into()), "{summary:#}");
     let manifest = manifest(&only_recording(home.path()));
     assert_eq!(manifest["run"]["reflector"]["answered"], summary["answered"], "the reflector answered to the end");
-}
-
-#[test]
-fn an_interrupt_of_a_run_without_answers_is_exit_code_130() {
-    let home = tempfile::tempdir().expect("a temporary directory");
-    for (options, recorded) in [("", 0), ("--protocol echo --timeout 500ms -i 10ms --warmup 0", 1)] {
-        let silent = UdpSocket::bind("127.0.0.1:0").expect("a socket");
-        let address = silent.local_addr().expect("bound").to_string();
-        let running = Latlab::at(home.path()).args(["ping", &address]).line(options).start();
-        silent.recv(&mut [0; 2_048]).expect("a first datagram");
-        running.signal(Signal::INT);
-        running.exits(130);
-        assert_eq!(recordings(home.path()).len(), recorded, "{options}");
-    }
-}
-
-#[test]
-fn two_immediate_interrupts_count_as_one() {
-    let home = tempfile::tempdir().expect("a temporary directory");
-    let running = measuring(home.path(), "-d 50s -i 2ms");
-    running.signal(Signal::INT);
-    thread::sleep(Duration::from_millis(1));
-    running.signal(Signal::INT);
-    let ran = running.exits(130);
-    assert!(ran.stdout.contains("round trip delay"), "no summary:\n{}", ran.stdout);
 }
 
 #[test]
@@ -302,7 +249,7 @@ fn a_full_disk_ends_the_run_and_the_recording_is_readable() {
 
 #[test]
 fn the_death_of_the_reflector_process_ends_the_run_with_exit_code_4() {
-    for line in ["-d 50s", "-d 50s -i 10ms", "-d 50s -i 10ms -s 64,128"] {
+    for line in ["-d 50s", "-d 50s -i 10ms -s 64,128"] {
         let home = tempfile::tempdir().expect("a temporary directory");
         let running = measuring(home.path(), line);
         let reflector = reflector(&running);
@@ -375,14 +322,4 @@ fn several_processes_share_a_store() {
     let recorded = recordings(home.path());
     assert_eq!(recorded.len(), 3);
     assert!(recorded.iter().all(|recording| open(recording).1.len() == 60));
-}
-
-#[test]
-fn the_reflector_ends_with_the_run() {
-    let home = tempfile::tempdir().expect("a temporary directory");
-    let running = measuring(home.path(), "-d 1s -i 2ms");
-    let reflector = reflector(&running);
-    assert!(is_alive(reflector));
-    running.finishes_measured();
-    assert!(!is_alive(reflector));
 }

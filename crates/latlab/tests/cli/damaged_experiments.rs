@@ -1,33 +1,24 @@
 //! `latlab compare`, `summary` and `run` of an experiment whose runs, file or journal are gone, damaged, copied or changed.
 
 use std::fs;
-use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
 
 use serde_json::{Value, json};
 
 use crate::compare::document;
-use crate::harness::{Latlab, contains, empty, lacks};
-use crate::hostile::{copy_directory, in_place_of, testdata};
+use crate::harness::{Latlab, contains};
+use crate::hostile::{copy_directory, testdata};
 use crate::sealed::{write_journal, write_manifest};
 use crate::store::recordings_in;
 
-/// Copies the finished experiment `name` of the test data to `to`.
-fn copy_of(name: &str, to: &Path) {
-    copy_directory(&testdata("experiments/finished").join(name), to);
-}
-
-/// A copy of a finished experiment in `E`, and the names of its judged runs.
-fn finished_experiment() -> (Latlab, Vec<String>) {
+/// A copy of the finished experiment `name` of the test data in `E`, and the names of its judged runs.
+fn finished_experiment(name: &str) -> (Latlab, Vec<String>) {
     let lab = Latlab::new();
-    copy_of("factors", &lab.path("E"));
-    let journal = fs::read_to_string(lab.path("E/journal.jsonl")).expect("a journal");
-    let entries = journal.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
-    let ended: Vec<Value> = entries.filter(|entry| entry["outcome"] == "completed").collect();
-    let recordings = ended.iter().filter_map(|entry| Some(entry["recording"].as_str()?.to_owned()));
-    let judged = recordings.filter(|run| !is_warmup(&lab.path("E/runs").join(run))).collect();
-    (lab, judged)
+    copy_directory(&testdata("experiments/finished").join(name), &lab.path("E"));
+    let judged = recordings_in(&lab.path("E/runs")).into_iter().filter(|run| !is_warmup(run));
+    let names = judged.map(|run| run.file_name().expect("a name").to_string_lossy().into_owned()).collect();
+    (lab, names)
 }
 
 fn is_warmup(recording: &Path) -> bool {
@@ -35,380 +26,157 @@ fn is_warmup(recording: &Path) -> bool {
     serde_json::from_str::<Value>(&manifest).expect("JSON")["experiment"]["warmup"] == true
 }
 
-/// The first gate of a comparison, or of the last of several summaries.
+/// Runs `script` in the directory of the experiment, in which `$FIRST` and `$LAST` are its first and last judged run, and
+/// `$WARMUP` is a warm-up run.
+fn damage(lab: &Latlab, runs: &[String], script: &str) {
+    let (first, last) = (&runs[0], &runs[runs.len() - 1]);
+    let warmup = recordings_in(&lab.path("E/runs")).into_iter().find(|run| is_warmup(run)).unwrap_or_default();
+    let mut shell = Command::new("sh");
+    let shell = shell.args(["-ec", script]).current_dir(lab.path("E")).env("FIRST", first).env("LAST", last);
+    assert!(shell.env("WARMUP", warmup).status().expect("a shell").success(), "{script}");
+}
+
+/// The first gate of a comparison or of an experiment, or of the last of several summaries.
 fn first_gate(document: &Value) -> &Value {
     let last_summary = document["summaries"].as_array().and_then(|summaries| summaries.last());
-    &last_summary.unwrap_or(document)["gates"][0]
+    let gates = [&last_summary.unwrap_or(document)["gates"], &document["experiment"]["gates"]];
+    &gates.into_iter().find(|gates| gates.is_array()).expect("gates")[0]
 }
+
+const GONE: &str = "rm -r runs/$LAST";
+const NO_ROWS: &str = "printf PAR1 >runs/$LAST/probes.parquet";
+const NO_FILE: &str = "rm experiment.toml";
+const NO_JOURNAL: &str = "rm journal.jsonl";
+const BAD_JOURNAL: &str = "sed -i '3s/.*/{/' journal.jsonl";
+const REPEATED: &str = "run same.toml --store . --dry-run";
+const HAS_RUNS: &str = "has runs, but its journal";
+/// The journal says that the last run failed: only its recording says that it was measured to its end.
+const FAILED_AND_GONE: &str = ": failed; rm -r runs/$LAST";
+const FAILED_AND_DAMAGED: &str = ": failed; : >runs/$LAST/manifest.json";
+
+/// What happened to the experiment, the command line, its exit code, and words on stderr, in which `LAST` and `FIRST` are runs.
+/// Exit code 1 is that of a gate that is broken because runs are missing.
+const DAMAGES: [(&str, &str, i32, &str); 43] = [
+    (GONE, "compare E", 1, "LAST"),
+    (GONE, "compare E/runs", 1, "LAST"),
+    (GONE, "compare --by size E/runs", 1, "LAST"),
+    (GONE, "compare --by size E/runs/*", 1, "LAST"),
+    ("rm -r runs/$LAST; mkdir ../links; ln -s $PWD/runs/* ../links", "compare --by size links", 1, "LAST"),
+    (GONE, "summary E", 1, "LAST"),
+    (GONE, "run E", 1, "LAST"),
+    (GONE, "run E --format markdown", 4, "LAST"),
+    ("rm runs/$LAST/manifest.json", "compare --by size E/runs", 1, "LAST"),
+    ("rm -r experiment.toml runs/$LAST", "compare --by size E/runs", 1, ""),
+    (FAILED_AND_GONE, "compare E", 1, "LAST"),
+    (FAILED_AND_GONE, "summary E", 1, "LAST"),
+    (FAILED_AND_GONE, "run E", 1, "LAST"),
+    (FAILED_AND_DAMAGED, "compare E", 1, "LAST"),
+    (FAILED_AND_DAMAGED, "summary E", 1, "LAST"),
+    (FAILED_AND_DAMAGED, "run E", 1, "LAST"),
+    ("rm -r runs/$FIRST; cp -r runs/$LAST runs/$FIRST", "compare E", 1, "FIRST"),
+    (NO_ROWS, "compare E", 1, "LAST"),
+    (NO_ROWS, "summary E", 1, "LAST"),
+    (NO_FILE, "compare --by size E", 1, "the file of `"),
+    (NO_FILE, "summary E", 1, "the file of `"),
+    (NO_FILE, "compare E", 1, "the file of `"),
+    (NO_FILE, "run E", 2, "`latlab run FILE --new`"),
+    ("echo 'name = ' >experiment.toml", "compare E/runs", 1, "the file of `"),
+    ("echo 'name = ' >experiment.toml", "compare --by size E", 1, "the file of `"),
+    ("echo '# a comment' >>experiment.toml", "compare E", 1, ", which was edited"),
+    (BAD_JOURNAL, "compare E", 1, "the journal of `"),
+    (NO_JOURNAL, "compare --by size E", 1, "the journal of `"),
+    (NO_JOURNAL, "summary E", 1, "the journal of `"),
+    ("rm -r runs", "compare E", 2, "LAST"),
+    ("rm -r runs", "summary E", 2, "LAST"),
+    ("rm -r runs", "run E", 2, "LAST"),
+    // The journal says which runs count: no damage to others breaks a gate.
+    ("printf PAR1 >$WARMUP/probes.parquet", "compare E", 0, ""),
+    ("printf PAR1 >$WARMUP/probes.parquet", "summary E", 0, ""),
+    ("mkdir runs/20261122T203411Z-ping-dead; : >runs/20261122T203411Z-ping-dead/events.spool", "compare E", 0, ""),
+    // An experiment with runs is not begun again unasked.
+    (BAD_JOURNAL, REPEATED, 2, HAS_RUNS),
+    (NO_JOURNAL, REPEATED, 2, HAS_RUNS),
+    (": >journal.jsonl", REPEATED, 2, "cause: it has no `journal.jsonl` that begins one"),
+    (": >journal.jsonl", "run E", 2, HAS_RUNS),
+    ("sed -i 's/\"major\":1,/\"major\":9,/' journal.jsonl", REPEATED, 2, "use the latlab that wrote it"),
+    ("echo '{' >journal.jsonl; for run in runs/*; do echo >$run/manifest.json; done", REPEATED, 2, HAS_RUNS),
+    (BAD_JOURNAL, "run same.toml --store . --dry-run --new", 0, ""),
+    ("echo '{' >journal.jsonl; rm -r runs/*", REPEATED, 0, ""),
+];
 
 #[test]
-fn no_form_of_naming_an_experiment_hides_that_a_run_is_gone() {
-    let (lab, runs) = finished_experiment();
-    let gate = "--gate p50<=+900%";
-    let shared = lab.line(&format!("compare E {gate}")).stderr(lacks("gone")).success();
-    let at = || Latlab::at(shared.directory());
-    let last = runs.last().expect("runs");
-    fs::remove_dir_all(shared.directory().join("E/runs").join(last)).expect("removed");
-    let links = shared.directory().join("links");
-    fs::create_dir(&links).expect("made");
-    for run in fs::read_dir(shared.directory().join("E/runs")).expect("runs").map(|run| run.expect("a run").path()) {
-        symlink(&run, links.join(run.file_name().expect("a name"))).expect("linked");
-    }
-    let listed: Vec<String> = runs[..runs.len() - 1].iter().map(|run| format!("E/runs/{run}")).collect();
-    let listed = format!("--by size {}", listed.join(" "));
-    for paths in ["E", "E/runs", "--by size E/runs", &listed, "--by size links"] {
-        let ran = at().line(&format!("compare {paths} {gate} --statistic p50 --json"));
-        let document = document(&ran.failure(1));
-        let caveat = |code: &str| {
-            let caveats = document["caveats"].as_array().expect("caveats").iter();
-            caveats.clone().find(|caveat| caveat["code"] == code).cloned().unwrap_or_default()
-        };
-        assert!(caveat("missing-runs")["message"].as_str().is_some_and(|it| it.contains(last.as_str())), "{paths}");
-        assert_eq!(document["gates"][0]["reason"], "missing-runs", "{paths}");
-    }
-    let summary = at().line("summary E --gate p50<=10s --json").stderr(contains(last)).failure(1);
-    let document = summary.json();
-    let gate = first_gate(&document);
-    assert_eq!((&gate["state"], &gate["reason"]), (&json!("broken"), &json!("missing-runs")), "{gate}");
-}
-
-#[test]
-fn the_report_of_an_experiment_names_runs_that_are_gone_and_keeps_no_gate() {
-    let (lab, runs) = finished_experiment();
-    let gone = runs.last().expect("runs");
-    fs::remove_dir_all(lab.path("E/runs").join(gone)).expect("removed");
-    let ran = lab.line("run E --json --gate p50<=10s").stderr(contains("gone, damaged or edited")).failure(1);
-    let document = document(&ran);
-    let caveats = document["caveats"].as_array().expect("caveats").iter();
-    let missing = caveats.clone().find(|caveat| caveat["code"] == "missing-runs").expect("a run is gone");
-    assert!(missing["message"].as_str().is_some_and(|message| message.contains(gone.as_str())), "{missing}");
-    let gate = &document["experiment"]["gates"][0];
-    assert_eq!((&gate["state"], &gate["reason"]), (&json!("broken"), &json!("missing-runs")), "{gate}");
-    for form in ["run E", "run E --format markdown"] {
-        Latlab::at(ran.directory()).line(form).stdout(contains(gone)).stderr(contains(gone)).failure(4);
-    }
-    let text = Latlab::at(ran.directory()).line("run E --gate p50<=10s").failure(1).stdout;
-    assert!(text.contains("failed without 1 run that is gone, damaged or edited"), "{text}");
-}
-
-#[test]
-fn a_run_without_its_manifest_and_an_experiment_without_its_file_keep_no_gate() {
-    for lost in ["E/runs/RUN/manifest.json", "E/experiment.toml E/runs/RUN"] {
-        let (lab, runs) = finished_experiment();
-        for path in lost.replace("RUN", runs.last().expect("runs")).split(' ').map(|path| lab.path(path)) {
-            if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) }.expect("removed");
-        }
-        let ran = lab.line("compare --by size E/runs --statistic p50 --gate p50<=+900% --json").failure(1);
-        assert_eq!(document(&ran)["gates"][0]["reason"], "missing-runs", "{lost}");
-    }
-}
-
-#[test]
-fn a_journal_that_cannot_be_read_keeps_no_gate() {
-    let (lab, _) = finished_experiment();
-    let journal = lab.path("E/journal.jsonl");
-    let text = fs::read_to_string(&journal).expect("a journal");
-    let damaged: Vec<&str> = text.lines().enumerate().map(|(at, line)| if at == 2 { "{" } else { line }).collect();
-    fs::write(&journal, damaged.join("\n")).expect("written");
-    let ran = lab.line("compare E --gate p50<=+900% --json").stderr(contains("the journal of")).failure(1);
-    assert_eq!(document(&ran)["gates"][0]["reason"], "missing-runs");
-}
-
-#[test]
-fn an_experiment_whose_file_cannot_be_read_keeps_no_gate() {
-    for form in ["E/runs --statistic p50", "--by size E --statistic p50"] {
-        let (lab, _) = finished_experiment();
-        fs::write(lab.path("E/experiment.toml"), "name = ").expect("written");
-        let command = format!("compare {form} --gate p50<=+900% --json");
-        let ran = lab.line(&command).stderr(contains("the file of `")).failure(1);
-        assert_eq!(document(&ran)["gates"][0]["reason"], "missing-runs", "{form}");
-    }
-}
-
-#[test]
-fn an_experiment_whose_file_is_lost_is_still_one_and_keeps_no_gate() {
-    let (lab, _) = finished_experiment();
-    let file = lab.path("E/experiment.toml");
-    let shared = lab.line("list").success();
-    let at = |line: &str| Latlab::at(shared.directory()).line(line);
-    let is_refused = |found: &str| {
-        for line in ["compare --by size E --statistic p50 --gate p50<=+900%", "summary E --gate p50<=10s"] {
-            let ran = at(line).arg("--json").stderr(contains("the file of `")).failure(1).json();
-            assert_eq!(first_gate(&ran)["reason"], "missing-runs", "{line}: {found}");
-        }
-        for line in ["compare E --gate p50<=+900%", "run E"] {
-            at(line).stderr(contains("cannot read `E/experiment.toml`")).stderr(contains("  hint: ")).failure(2);
-        }
-        assert_eq!(at("list --json --store .").success().json()["experiments"][0]["state"], "finished", "{found}");
-    };
-    in_place_of(&file, is_refused);
-    fs::remove_file(&file).expect("ours");
-    is_refused("no file");
-    at("run E").stderr(contains("`latlab run FILE --new`")).failure(2);
-}
-
-#[test]
-fn an_experiment_whose_file_was_edited_keeps_no_gate() {
-    let (lab, _) = finished_experiment();
-    let path = lab.path("E/experiment.toml");
-    let text = fs::read_to_string(&path).expect("a file");
-    fs::write(&path, format!("{text}# another comment\n")).expect("written");
-    let command = "compare E --statistic p50 --gate p50<=+900% --json";
-    let ran = lab.line(command).stderr(contains(", which was edited")).failure(1);
-    assert_eq!(document(&ran)["gates"][0]["reason"], "missing-runs");
-}
-
-#[test]
-fn a_judged_run_of_an_experiment_with_damaged_rows_is_left_out_and_keeps_no_gate() {
-    for command in ["compare E --statistic p50 --gate p50<=+900%", "summary E --gate p50<=10s"] {
-        let (lab, runs) = finished_experiment();
-        let last = runs.last().expect("runs");
-        fs::write(lab.path("E/runs").join(last).join("probes.parquet"), "PAR1").expect("written");
-        let ran = lab
-            .line(command)
-            .arg("--json")
-            .stderr(contains(last.as_str()))
-            .stderr(contains("  cause: "))
-            .failure(1)
-            .json();
-        assert_eq!(first_gate(&ran)["reason"], "missing-runs", "{command}");
-    }
-}
-
-#[test]
-fn damaged_rows_of_a_run_that_is_not_judged_break_no_gate() {
-    // Some of the runs have fatal caveats, with which `latlab run` ends.
-    for (command, code) in [
-        ("compare E --statistic p50 --gate p50<=+900%", 0),
-        ("summary E --gate p50<=10s", 0),
-        ("run E --gate p50<=10s", 4),
-    ] {
-        let (lab, runs) = finished_experiment();
-        let (all, unknown) = (lab.path("E/runs"), lab.path("E/runs/20261122T203411Z-ping-dead"));
-        let mut warmups = recordings_in(&all).into_iter().filter(|run| is_warmup(run));
-        let copied = Command::new("cp").arg("-r").arg(all.join(&runs[0])).arg(&unknown).status().expect("cp runs");
-        assert!(copied.success());
-        for run in [unknown, warmups.next().expect("a warm-up run")] {
-            fs::write(run.join("probes.parquet"), "PAR1").expect("written");
-        }
-        lab.line(command).failure(code);
-    }
-}
-
-fn copy_run(from: &Path, to: &Path) {
-    assert!(Command::new("cp").arg("-r").args([from, to]).status().expect("cp runs").success());
-}
-
-/// The journal calls it failed: only its recording says that it was measured to its end.
-#[test]
-fn a_run_without_an_answer_that_is_gone_or_damaged_keeps_no_gate() {
-    for (command, code) in [
-        ("compare E --statistic loss_ratio --gate loss_ratio<=+99% --json", 1),
-        ("summary E --gate p50<=10s --json", 1),
-        ("run E --gate p50<=10s --json", 1),
-    ] {
-        for is_gone in [true, false] {
-            let (lab, runs) = finished_experiment();
-            let last = runs.last().expect("runs");
+fn what_is_damaged_is_named_and_keeps_no_gate() {
+    for (script, line, code, words) in DAMAGES {
+        let (lab, runs) = finished_experiment("factors");
+        let (first, last) = (&runs[0], &runs[runs.len() - 1]);
+        if script.starts_with(": failed") {
             let journal = fs::read_to_string(lab.path("E/journal.jsonl")).expect("a journal");
-            let failed = |line: &str| match line.contains(last.as_str()) {
+            let lines = journal.lines().map(|line| match line.contains(last) {
                 true => line.replace(r#""outcome":"completed""#, r#""outcome":"failed""#) + "\n",
                 false => line.to_owned() + "\n",
-            };
-            write_journal(&lab.path("E"), &journal.lines().map(failed).collect::<String>());
-            let run = lab.path("E/runs").join(last);
-            match is_gone {
-                true => fs::remove_dir_all(run).expect("removed"),
-                false => fs::write(run.join("manifest.json"), "").expect("written"),
-            }
-            lab.line(command).stderr(contains(last.as_str())).failure(code);
+            });
+            write_journal(&lab.path("E"), &lines.collect::<String>());
+        }
+        fs::copy(lab.path("E/experiment.toml"), lab.path("same.toml")).expect("copied");
+        damage(&lab, &runs, script);
+        let listed = runs[..runs.len() - 1].iter().map(|run| format!(" E/runs/{run}")).collect::<String>();
+        let options = match line.split(' ').next() {
+            Some("compare") => "--statistic p50 --gate p50<=+900% --json",
+            _ if line.contains(" --") => "",
+            _ => "--gate p50<=10s --json",
+        };
+        let words = words.replace("LAST", last).replace("FIRST", first);
+        let ran = lab.line(&line.replace(" E/runs/*", &listed)).line(options).stderr(contains(words)).failure(code);
+        if code == 1 {
+            let gate = first_gate(&ran.json()).clone();
+            assert_eq!(
+                (&gate["state"], &gate["reason"]),
+                (&json!("broken"), &json!("missing-runs")),
+                "{script}: {line}"
+            );
         }
     }
 }
 
 #[test]
-fn a_copy_of_a_run_is_left_out_and_one_in_place_of_another_run_is_missing() {
-    let counts = |document: &Value| -> Vec<Value> {
+fn a_copy_of_a_run_and_a_run_of_another_experiment_are_left_out() {
+    let counts = |lab: Latlab, words: &str| -> Vec<Value> {
+        let document = document(&lab.line("compare E --statistic p50 --json").stderr(contains(words)).success());
         document["groups"].as_array().expect("groups").iter().map(|group| group["runs"].clone()).collect()
     };
-    let (lab, _) = finished_experiment();
-    let intact = counts(&document(&lab.line("compare E --statistic p50 --json").success()));
-    let (lab, runs) = finished_experiment();
-    let path = |name: &str| lab.path("E/runs").join(name);
-    copy_run(&path(&runs[0]), &path("20261122T203411Z-ping-dead"));
+    let intact = counts(finished_experiment("factors").0, "");
+    let copied = || {
+        let (lab, runs) = finished_experiment("factors");
+        damage(&lab, &runs, "cp -r runs/$FIRST runs/20261122T203411Z-ping-dead");
+        (lab, runs)
+    };
+    let (lab, runs) = copied();
     // An earlier attempt at the same place was refused, and has no recording.
     let journal = fs::read_to_string(lab.path("E/journal.jsonl")).expect("a journal");
-    let ended = journal.lines().find(|line| line.contains(runs[0].as_str())).expect("its end");
+    let ended = journal.lines().find(|line| line.contains(&runs[0])).expect("its end");
     let mut refused: Value = serde_json::from_str(ended).expect("JSON");
     (refused["outcome"], refused["recording"]) = (json!("refused"), Value::Null);
     let began = journal.lines().take_while(|line| *line != ended).last().expect("its begin");
-    let twice = journal.replace(began, &format!("{began}\n{refused}\n{began}"));
-    write_journal(&lab.path("E"), &twice);
-    let ran = lab.line("compare E --statistic p50 --json").stderr(contains("or it is a copy of one"));
-    assert_eq!(counts(&document(&ran.success())), intact);
+    write_journal(&lab.path("E"), &journal.replace(began, &format!("{began}\n{refused}\n{began}")));
+    assert_eq!(counts(lab, "or it is a copy of one"), intact);
 
-    let (lab, runs) = finished_experiment();
+    let (lab, _) = copied();
     let of_another = lab.path("E/runs/20261122T203411Z-ping-dead");
-    copy_run(&lab.path("E/runs").join(&runs[0]), &of_another);
     let manifest = fs::read_to_string(of_another.join("manifest.json")).expect("a manifest");
     let mut manifest: Value = serde_json::from_str(&manifest).expect("JSON");
     (manifest["experiment"]["experiment"], manifest["experiment"]["position"]) = (json!("00000000deadbeef"), json!(99));
     write_manifest(&of_another, manifest);
-    let ran = lab.line("compare E --statistic p50 --json").stderr(contains("it is not a run of this experiment"));
-    assert_eq!(counts(&document(&ran.success())), intact);
-
-    let (lab, runs) = finished_experiment();
-    let path = |name: &String| lab.path("E/runs").join(name);
-    fs::remove_dir_all(path(&runs[1])).expect("removed");
-    copy_run(&path(&runs[0]), &path(&runs[1]));
-    let ran = lab.line("compare E --statistic p50 --gate p50<=+900% --json").stderr(contains(runs[1].as_str()));
-    assert_eq!(document(&ran.failure(1))["gates"][0]["reason"], "missing-runs");
-}
-
-#[test]
-fn gates_of_an_experiment_are_about_its_judged_runs() {
-    let (lab, runs) = finished_experiment();
-    let ran = lab.line("summary E --gate p50<=10s --json").success();
-    let summaries = ran.json()["summaries"].as_array().expect("summaries").clone();
-    assert!(summaries.len() > runs.len(), "warm-up runs are shown");
-    for summary in summaries {
-        let path = ran.directory().join(summary["recording"].as_str().expect("a path"));
-        let gates = summary["gates"].as_array().map_or(0, Vec::len);
-        assert_eq!(gates, usize::from(!is_warmup(&path)), "{}", path.display());
-    }
-}
-
-#[test]
-fn an_experiment_whose_judged_runs_are_all_gone_names_them() {
-    let (lab, runs) = finished_experiment();
-    let judged = recordings_in(&lab.path("E/runs")).into_iter().filter(|run| !is_warmup(run));
-    judged.for_each(|run| fs::remove_dir_all(run).expect("removed"));
-    let last = runs.last().expect("runs");
-    let ran = lab
-        .line("compare E")
-        .stdout(empty())
-        .stderr(contains("gone, damaged or edited"))
-        .stderr(contains(last.as_str()));
-    let ran = ran.failure(2);
-    let gated = Latlab::at(ran.directory()).line("summary E --gate p50<=10s").stderr(contains("has no finished run"));
-    gated.failure(1);
-    for run in recordings_in(&ran.directory().join("E/runs")) {
-        fs::remove_dir_all(run).expect("removed");
-    }
-    let none = Latlab::at(ran.directory()).line("compare --by size E/runs").stderr(contains("gone, damaged or edited"));
-    none.failure(2);
-    let none = Latlab::at(ran.directory()).line("summary E").stderr(contains("cause: gone, damaged or edited"));
-    none.stderr(contains(last.as_str())).failure(2);
-    Latlab::at(ran.directory()).line("run E").stderr(lacks("one condition")).stderr(contains(last.as_str())).failure(2);
+    assert_eq!(counts(lab, "it is not a run of this experiment"), intact);
 }
 
 #[test]
 fn the_report_of_an_experiment_without_a_comparison_names_runs_that_are_gone() {
-    for name in ["alone", "until"] {
-        let lab = Latlab::new();
-        copy_of(name, &lab.path("E"));
-        let runs = recordings_in(&lab.path("E/runs"));
-        let gone = runs.iter().rfind(|run| !is_warmup(run)).expect("a judged run");
-        fs::remove_dir_all(gone).expect("removed");
-        let gone = gone.file_name().and_then(|name| name.to_str()).expect("UTF-8");
-        let ran = lab.line("run E --json").stderr(contains(gone)).start().exits_with_one_of(&[0, 4]);
-        for form in ["run E", "run E --format markdown"] {
-            let shown = Latlab::at(ran.directory()).line(form).stdout(contains(gone));
-            shown.start().exits_with_one_of(&[0, 4]);
-        }
-        let caveats = document(&ran)["caveats"].clone();
-        let missing = caveats.as_array().and_then(|all| all.iter().find(|caveat| caveat["code"] == "missing-runs"));
-        assert!(
-            missing.is_some_and(|it| it["message"].as_str().is_some_and(|it| it.contains(gone))),
-            "{name}: {caveats}"
-        );
-    }
-}
-
-#[test]
-fn an_experiment_that_has_lost_its_journal_or_its_runs_keeps_no_gate() {
-    let (lab, runs) = finished_experiment();
-    let shared = lab.line("list --store E").success();
-    let at = |line: &str| Latlab::at(shared.directory()).line(line);
-    let lost = |name: &str| fs::rename(shared.directory().join("E").join(name), shared.directory().join(name));
-    lost("journal.jsonl").expect("moved");
-    for line in ["compare --by size E --statistic p50 --gate p50<=+900%", "summary E --gate p50<=10s"] {
-        let ran = at(line).arg("--json").stderr(contains("the journal of `")).failure(1).json();
-        assert_eq!(first_gate(&ran)["reason"], "missing-runs", "{line}");
-    }
-    fs::rename(shared.directory().join("journal.jsonl"), shared.directory().join("E/journal.jsonl")).expect("moved");
-    lost("runs").expect("moved");
-    for line in ["compare E --gate p50<=+900%", "summary E --gate p50<=10s", "run E --gate p50<=10s"] {
-        at(line).stderr(contains(runs.last().expect("runs").as_str())).stdout(empty()).failure(2);
-    }
-}
-
-#[test]
-fn a_directory_with_a_file_and_a_store_of_these_names_is_not_an_experiment() {
-    let lab = Latlab::new().file("experiment.toml", "# mine");
-    fs::create_dir(lab.path("runs")).expect("made");
-    copy_directory(&testdata("recordings/good/closed"), &lab.path("runs/20261122T020000Z-ping-aaaa"));
-    copy_directory(&testdata("recordings/good/closed"), &lab.path("runs/20261122T020001Z-ping-bbbb"));
-    let form = "compare runs/20261122T020000Z-ping-aaaa runs/20261122T020001Z-ping-bbbb --statistic p50 --json";
-    let compared = lab.line(form).stderr(lacks("gone")).start().exits_with_one_of(&[0, 4]);
-    assert!(compared.json()["caveats"].as_array().expect("caveats").iter().all(|it| it["code"] != "missing-runs"));
-}
-
-#[test]
-fn an_experiment_whose_journal_is_damaged_is_not_begun_again_unasked() {
-    let (lab, _) = finished_experiment();
-    let journal = lab.path("E/journal.jsonl");
-    let text = fs::read_to_string(&journal).expect("a journal");
-    fs::write(&journal, text.replacen("block_began", "", 1).replacen('{', "", 3)).expect("written");
-    fs::copy(lab.path("E/experiment.toml"), lab.path("same.toml")).expect("copied");
-    let shared = lab.line("list --store .").success();
-    let at = |line: &str| Latlab::at(shared.directory()).line(line);
-    let journal = shared.directory().join("E/journal.jsonl");
-    let refused = "run same.toml --store . --dry-run";
-    at(refused)
-        .stderr(contains("the experiment `./E` has runs, but its journal"))
-        .stderr(contains("--new`"))
-        .failure(2);
-    at("run same.toml --store . --dry-run --new").success();
-    fs::write(&journal, "").expect("written");
-    at(refused).stderr(contains("cause: it has no `journal.jsonl` that begins one")).failure(2);
-    at("run E").stderr(contains("the experiment `E` has runs, but its journal")).failure(2);
-    // Of a later version, and in place of a file.
-    fs::write(&journal, text.replacen("\"major\":1,", "\"major\":9,", 1)).expect("written");
-    at(refused).stderr(contains("has format 9.")).stderr(contains("use the latlab that wrote it")).failure(2);
-    // In the same words for a file that was changed meanwhile: the first line of the journal names it.
-    let file = shared.directory().join("same.toml");
-    let own = fs::read_to_string(&file).expect("a file");
-    fs::write(&file, format!("{own}# changed\n")).expect("written");
-    let mut first: serde_json::Value = serde_json::from_str(text.lines().next().expect("a line")).expect("JSON");
-    first["source"] = fs::canonicalize(&file).expect("a path").display().to_string().into();
-    fs::write(&journal, format!("{first}\nno line\n")).expect("written");
-    at(refused).stderr(contains("has runs, but its journal")).failure(2);
-    fs::write(&file, own).expect("written");
-    fs::remove_file(&journal).expect("removed");
-    fs::create_dir(&journal).expect("made");
-    at(refused).stderr(contains("the experiment `./E` has runs, but its journal")).failure(2);
-    at("run E").stderr(contains("has runs, but its journal")).stderr(contains("restore the journal")).failure(2);
-    fs::remove_dir(&journal).expect("removed");
-    // Runs whose manifests cannot be read either are runs.
-    fs::write(&journal, text.replacen('{', "", 3)).expect("written");
-    let runs = recordings_in(&shared.directory().join("E/runs"));
-    runs.iter().for_each(|run| fs::write(run.join("manifest.json"), "\n").expect("written"));
-    at(refused).stderr(contains("the experiment `./E` has runs, but its journal")).failure(2);
-    fs::rename(&journal, shared.directory().join("lost")).expect("moved");
-    at(refused).stderr(contains("the experiment `./E` has runs, but its journal")).failure(2);
-    fs::rename(shared.directory().join("lost"), &journal).expect("moved");
-    // A start that a full disk ended has nothing to repeat.
-    runs.iter().for_each(|run| fs::remove_dir_all(run).expect("removed"));
-    at(refused).success();
-}
-
-/// The journal says which runs count. A directory that a killed start left does not count.
-#[test]
-fn a_damaged_directory_that_the_journal_does_not_name_breaks_no_gate_of_an_experiment() {
-    let (lab, _) = finished_experiment();
-    let killed = lab.path("E/runs/20261122T203411Z-ping-dead");
-    fs::create_dir(&killed).expect("made");
-    fs::write(killed.join("events.spool"), "").expect("written");
-    lab.line("compare E --statistic p50 --gate p50<=+900% -q").success();
+    let (lab, runs) = finished_experiment("alone");
+    damage(&lab, &runs, GONE);
+    let last = &runs[runs.len() - 1];
+    let ran = lab.line("run E --json").stderr(contains(last)).start().exits_with_one_of(&[0, 4]);
+    let caveats = document(&ran)["caveats"].as_array().expect("caveats").clone();
+    let missing = caveats.iter().find(|caveat| caveat["code"] == "missing-runs").expect("a run is gone");
+    assert!(missing["message"].to_string().contains(last), "{missing}");
+    Latlab::at(ran.directory()).line("run E").stdout(contains(last)).start().exits_with_one_of(&[0, 4]);
 }

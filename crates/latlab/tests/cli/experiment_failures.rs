@@ -7,36 +7,9 @@ use std::path::Path;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::experiment::{
-    BOOT_ID, SMALL, begin, check, directory_with, events, experiments, journal, only, runs, until_ended,
-};
+use crate::experiment::{BOOT_ID, SMALL, begin, check, directory_with, events, journal, only, runs, until_ended};
 use crate::fake_host::FakeHost;
-use crate::harness::{Latlab, check_schema, contains, empty, lacks};
-
-/// Rows that were asked for; a busy host may add one of late answers.
-fn rows(document: &Value) -> Vec<&Value> {
-    document["comparisons"].as_array().expect("rows").iter().filter(|row| row["added"] == false).collect()
-}
-
-#[test]
-fn a_condition_without_runs_leaves_the_others_compared() {
-    // Nothing listens on that port: no session is opened and nothing is recorded.
-    let file = "kind = \"ping\"\n[base]\ncount = 50\nwarmup = \"0\"\n[factors]\ntarget = [\"127.0.0.1:9\", \"local\"]\n\
-                size = [24, 64]\n[design]\nruns = 4\nsettle = \"0s\"\n[[compare]]\nstatistic = \"p50\"\n\
-                [[compare]]\nstatistic = \"p50\"\nbaseline = { size = 24 }\n";
-    let directory = directory_with(file);
-    let ran = Latlab::at(directory.path()).line("run x.toml --keep-going --json").failure(4);
-    let document: Value = serde_json::from_str(&ran.stdout).expect("one document");
-    check_schema(&document, "compare/1");
-    let undecided = |row: &&Value| row["reason"] == "no-run";
-    assert_eq!(rows(&document).into_iter().filter(undecided).count(), 4, "{document:#}");
-    let decided: Vec<_> = rows(&document).into_iter().filter(|row| !undecided(row)).collect();
-    let [row] = &decided[..] else { panic!("{document:#}") };
-    assert!(row["difference"]["value"].is_number() && row["baseline_runs"] == 4, "{row:#}");
-    let shown = only(directory.path()).display().to_string();
-    let text = Latlab::at(directory.path()).args(["run", &shown]).failure(4).stdout;
-    assert!(text.contains("no row, since no run of it can be judged: `target=127.0.0.1:9`"), "{text}");
-}
+use crate::harness::{Latlab, check_schema, contains};
 
 #[test]
 fn every_end_of_an_experiment_prints_one_json_document() {
@@ -124,70 +97,6 @@ fn an_edited_copy_of_the_file_is_refused_without_force() {
     lab().args(["run", &shown]).stderr(contains("was edited")).failure(2);
 }
 
-#[test]
-fn an_interval_below_the_least_is_read_in_an_experiment_and_refused_in_a_new_one() {
-    let with = |interval: &str| SMALL.replace("count = 100\n", &format!("count = 100\ninterval = \"{interval}\"\n"));
-    let directory = directory_with(SMALL);
-    let lab = || Latlab::at(directory.path());
-    let is_refused = |command: &str, cause: &str| {
-        lab().line(command).stdout(empty()).stderr(contains(cause)).failure(2);
-    };
-    lab().line("run x.toml -q").success();
-    fs::write(directory.path().join("x.toml"), with("500ns")).expect("edited");
-    is_refused("run x.toml --new --dry-run", "`--interval` cannot be `500ns`: it is shorter than 1us");
-    is_refused("ping -i 500ns", "it is shorter than 1us");
-
-    let copy = only(directory.path()).join("experiment.toml");
-    let planned = || lab().line("list --json").success().json()["experiments"][0]["runs_planned"].clone();
-    fs::write(&copy, with("500ns")).expect("edited");
-    assert_eq!(planned(), 12);
-    let shown = only(directory.path()).display().to_string();
-    lab().args(["run", &shown, "--force", "--dry-run"]).success();
-    // No version has a condition with this interval.
-    fs::write(&copy, with("25h")).expect("edited");
-    assert_eq!(planned(), Value::Null);
-    lab().line("list").stdout(contains("12 of – runs")).success();
-}
-
-#[test]
-fn of_several_processes_started_at_the_same_time_one_measures() {
-    let directory = directory_with(&SMALL.replace("count = 100", "duration = \"1s\""));
-    let all: Vec<_> = (0..4).map(|_| begin(directory.path())).collect();
-    until_ended(directory.path(), 1);
-    // The journal names the process that measures.
-    let opened =
-        events(&journal(&only(directory.path())), "opened").map(|line| line["pid"].clone()).collect::<Vec<_>>();
-    let [owner] = &opened[..] else { panic!("{opened:?}") };
-    let mut refused = 0;
-    for running in all {
-        if *owner == running.pid().as_raw_nonzero().get() {
-            Latlab::at(directory.path()).line("run x.toml --new").stderr(contains("is being measured")).failure(3);
-            running.signal(Signal::TERM);
-            running.exits(143);
-        } else {
-            let printed = running.exits(3).stderr;
-            assert!(printed.contains("is being measured"), "{printed}");
-            refused += 1;
-        }
-    }
-    assert_eq!((refused, experiments(directory.path()).len()), (3, 1));
-}
-
-#[test]
-fn a_directory_cannot_begin_again_and_a_store_must_be_writable() {
-    let directory = directory_with(&SMALL.replace("runs = 3\nblocks = 2", "runs = 1"));
-    Latlab::at(directory.path()).line("run x.toml -q").success();
-    let shown = only(directory.path()).display().to_string();
-    Latlab::at(directory.path()).args(["run", &shown, "--new"]).stderr(contains("cannot be started again")).failure(2);
-    let short_id = shown.rsplit('-').next().expect("an id");
-    let by_id = |store: &str| Latlab::at(directory.path()).args(["run", short_id, "--store", store]);
-    by_id("latlab-runs").stderr(contains("is finished")).measured();
-    by_id("elsewhere").stderr(contains("there is no file, recipe or experiment")).failure(2);
-    let printed = Latlab::at(directory.path()).line("run x.toml --store /proc/x").failure(3).stderr;
-    assert!(printed.contains("cannot make the store `/proc/x`") && printed.contains("writable place"), "{printed}");
-    Latlab::at(directory.path()).line("run x.toml --store /proc/x").stderr(lacks("--no-record")).failure(3);
-}
-
 /// Verdicts of an experiment that is continued after it was finished are looks, each of which is paid for.
 #[test]
 fn an_experiment_that_is_continued_after_its_end_pays_for_each_look() {
@@ -266,19 +175,4 @@ fn markdown_json_and_the_page_say_why_runs_failed() {
     assert!(page.contains("3 runs failed, not judged") && page.contains("exit status 7"), "{page}");
     assert!(page.contains("Over 3 runs of one condition (<code>build=old</code>):"), "{page}");
     assert!(page.contains("&lt;img src=x&gt;") && !page.contains("<img src=x>"), "{page}");
-}
-
-#[test]
-fn a_failed_run_is_named_by_its_recording_and_its_reason() {
-    let file = "kind = \"ping\"\n[base]\ncount = 20\nwarmup = \"0\"\n[factors]\nbuild = [\"old\", \"new\"]\n[design]\n\
-                runs = 2\nsettle = \"0s\"\n[hooks]\nafter-run = \"sh check {build}\"\n";
-    let directory = directory_with(file);
-    fs::write(directory.path().join("check"), "[ $1 = old ] && exit 0\necho corrupt\nexit 7\n").expect("written");
-    let ran = Latlab::at(directory.path()).line("run x.toml --keep-going --format markdown").failure(4);
-    let all_runs = runs(&journal(&only(directory.path())));
-    let ends = all_runs.iter().filter_map(|(_, end)| end.as_ref());
-    let failed: Vec<&Value> = ends.filter(|end| end["outcome"] == "failed").collect();
-    let name = failed[0]["recording"].as_str().expect("it was measured");
-    let line = format!("the first, `{name}`: the hook `after-run` failed: exit status 7: corrupt");
-    assert!(ran.stdout.contains(&line) && ran.stderr.replace('\n', " ").contains(name), "{}", ran.stdout);
 }

@@ -76,34 +76,10 @@ fn a_target_that_lacks_an_address_is_refused_before_the_first_run() {
 #[test]
 fn no_agent_outlives_an_experiment_over_ssh() {
     let Some(sshd) = Sshd::start(&with_latlab()) else { return };
-    let text = file("target = \"ssh:far\"\n", "", "load = [\"none\", \"cpu=10%@both\"]");
+    let text = file("target = \"ssh:far\"\n", "", "size = [24, 1000]");
     let lab = Latlab::new().environment("PATH", sshd.path()).file("x.toml", text);
-    let ran = lab.line("run x.toml --json -q").measured();
-    document(&ran);
-    for manifest in manifests(ran.directory()) {
-        let ends: Vec<_> = manifest["loads"].as_array().expect("a list").iter().map(|load| &load["at"]).collect();
-        match manifest["experiment"]["factors"]["load"].as_str() {
-            Some("none") => assert!(ends.is_empty(), "{ends:?}"),
-            _ => assert!(ends.contains(&&"local".into()) && ends.contains(&&"peer".into()), "{ends:?}"),
-        }
-    }
+    assert_eq!(document(&lab.line("run x.toml --json -q").measured())["runs"].as_array().map(Vec::len), Some(4));
     assert_eq!(below(sshd.pid(), &["agent"]), None, "the agents end before latlab");
-}
-
-#[test]
-fn each_run_has_a_lab_of_its_own() {
-    if !privileged() {
-        return;
-    }
-    let text = file("target = \"lab\"\n", "", "size = [24, 1000]\nload = [\"none\", \"cpu=10%\"]");
-    let ran = Latlab::new().file("x.toml", text).line("run x.toml --json -q").measured();
-    assert_eq!(document(&ran)["runs"].as_array().map(Vec::len), Some(8));
-    for manifest in manifests(ran.directory()) {
-        let address = manifest["run"]["peer_address"].as_str().expect("there was a peer");
-        assert!(!address.starts_with("127."), "{address}");
-        let conditions = &manifest["run"]["conditions"];
-        assert!(conditions["lab.sender.offload.tx-checksum"].is_string(), "{conditions}");
-    }
 }
 
 #[test]

@@ -3,13 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::process::{Command, Stdio};
-use std::time::Duration;
 
 use parquet::file::reader::{FileReader, SerializedFileReader};
-use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::harness::{BINARY, Finished, Latlab, contains, empty, lacks};
+use crate::harness::{BINARY, Finished, Latlab, contains, empty};
 use crate::hostile::{copy_directory, testdata};
 use crate::skip::program;
 use crate::store::open;
@@ -207,30 +205,6 @@ fn bins_are_those_of_the_summary_and_a_row_without_edges_counts_what_was_lost() 
 }
 
 #[test]
-fn runs_of_an_interval_log_share_a_tag_if_they_are_of_one_condition() {
-    let lab = lab_with(&[("experiments/finished/udp-loopback-matrix", "x"), ("recordings/good/closed", "closed")]);
-    let ran = lab.line("export x --format hlog").success();
-    let tags_in = |text: &str| {
-        let tagged = text.lines().filter_map(|line| line.strip_prefix("Tag=")?.split(',').next().map(str::to_owned));
-        tagged.fold(BTreeMap::<String, usize>::new(), |mut tags, tag| {
-            *tags.entry(tag).or_default() += 1;
-            tags
-        })
-    };
-    let tags = tags_in(&ran.stdout);
-    let summary = Latlab::at(ran.directory()).line("export x --format benchstat").success().stdout;
-    let names: BTreeSet<&str> = summary
-        .lines()
-        .filter(|line| line.starts_with("Benchmark"))
-        .filter_map(|line| line.split(' ').next())
-        .collect();
-    assert_eq!(tags.len(), names.len(), "{tags:?} {names:?}");
-    assert!(tags.values().all(|runs| *runs > 1) && tags.keys().all(|tag| tag.contains("ipv6=")), "{tags:?}");
-    let alone = Latlab::at(ran.directory()).line("export closed --format hlog").success();
-    assert_eq!(tags_in(&alone.stdout), BTreeMap::from([("closed".to_owned(), 1)]));
-}
-
-#[test]
 fn ministat_reads_one_value_for_each_run() {
     if program("ministat").is_none() {
         return;
@@ -245,23 +219,6 @@ fn ministat_reads_one_value_for_each_run() {
 }
 
 #[test]
-fn what_a_log_of_another_tool_does_not_state_is_not_exported() {
-    let round_trips = "id,roundtrip_time [s]\n0,0.000296\n1,0.000301\n2,0.000287\n";
-    let lab = Latlab::new().file("log", round_trips).line("import log --store s").success();
-    let line = |line: &str| Latlab::at(lab.directory()).line(line);
-    let rows = objects(&line("export s --format jsonl").success().stdout);
-    assert!(rows.len() == 3 && rows.iter().all(|row| row["loads"].is_null() && row["transport"].is_null()), "{rows:?}");
-    line("export s --format benchstat").stdout(contains(" 3 ")).stdout(lacks(" loss-ratio\n")).success();
-    line("export s --format hlog").stdout(lacks("#[lost")).success();
-    let metrics = line("export s --format prometheus").success().stdout;
-    exposition(&metrics);
-    assert!(metrics.contains("_count{") && metrics.contains("latlab_runs{"), "{metrics}");
-    for family in ["latlab_probes_total", "latlab_run_timestamp_seconds"] {
-        assert!(!metrics.contains(family), "{metrics}");
-    }
-}
-
-#[test]
 fn imported_probes_have_no_fate_that_their_log_cannot_state() {
     let log = "0 1000 5000 5300 251000\n1 2001000 7005000 7005900 2241000\n4 3001000 9005000 9005500 3301000\n";
     let lab = Latlab::new().file("log", log).line("import log --store s").success();
@@ -269,68 +226,6 @@ fn imported_probes_have_no_fate_that_their_log_cannot_state() {
     for fate in ["late", "not_sent", "send_failed"] {
         assert!(!metrics.contains(&format!("fate=\"{fate}\"")), "{metrics}");
     }
-}
-
-/// Checks `text` against the rules of the exposition format; returns the samples by name with labels.
-#[track_caller]
-fn exposition(text: &str) -> BTreeMap<String, f64> {
-    let (mut samples, mut types, mut current) = (BTreeMap::new(), BTreeMap::new(), String::new());
-    for line in text.lines() {
-        if let Some(help) = line.strip_prefix("# HELP ") {
-            current = help.split(' ').next().expect("a name").to_owned();
-            continue;
-        }
-        if let Some(form) = line.strip_prefix("# TYPE ") {
-            let (name, form) = form.split_once(' ').expect("a type");
-            assert_eq!(name, current, "{line}");
-            assert!(types.insert(name.to_owned(), form.to_owned()).is_none(), "a family twice: {line}");
-            continue;
-        }
-        let (series, value) = line.rsplit_once(' ').expect("a value");
-        let name = series.split('{').next().expect("a name");
-        let base = ["_bucket", "_sum", "_count"].iter().find_map(|end| name.strip_suffix(end)).unwrap_or(name);
-        let family = if types.get(base).is_some_and(|form| form == "histogram") { base } else { name };
-        assert_eq!(family, current, "a sample outside of its family: {line}");
-        assert!(name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_'), "{line}");
-        let value = value.parse().unwrap_or_else(|_| panic!("{line}"));
-        assert!(samples.insert(series.to_owned(), value).is_none(), "a series twice: {line}");
-    }
-    assert!(
-        text.ends_with('\n') && types.values().all(|form| ["histogram", "counter", "gauge"].contains(&form.as_str()))
-    );
-    samples
-}
-
-#[test]
-fn metrics_keep_the_rules_of_the_exposition_format() {
-    let lab = lab_with(&[("recordings/good/closed", "s/a"), ("recordings/good/scheduled", "s/b")]);
-    let ran = lab.line("export s -o latlab.prom").stdout(empty()).success();
-    let text = fs::read_to_string(ran.directory().join("latlab.prom")).expect("written");
-    let samples = exposition(&text);
-    let of = |start: &str| samples.iter().filter(|(name, _)| name.starts_with(start)).collect::<Vec<_>>();
-    let counts = of("latlab_round_trip_delay_seconds_count");
-    assert_eq!(counts.len(), 2, "{counts:?}");
-    for (name, count) in counts {
-        let labels = name.strip_prefix("latlab_round_trip_delay_seconds_count{").expect("labels").trim_end_matches('}');
-        let buckets: Vec<f64> = text
-            .lines()
-            .filter(|line| line.starts_with(&format!("latlab_round_trip_delay_seconds_bucket{{{labels},le=")))
-            .map(|line| line.rsplit(' ').next().and_then(|value| value.parse().ok()).expect("a number"))
-            .collect();
-        assert!(buckets.is_sorted() && buckets.last() == Some(count), "{labels}: {buckets:?}");
-        let labels = format!("{labels},metric=\"round_trip_delay\"");
-        let fate = |fate: &str| samples[&format!("latlab_probes_total{{{labels},fate=\"{fate}\"}}")];
-        assert_eq!(fate("answered"), *count);
-        assert_eq!(samples[&format!("latlab_runs{{{labels}}}")], 1.0);
-        assert!(samples[&format!("latlab_run_timestamp_seconds{{{labels}}}")] > 1.7e9);
-    }
-    let lost: f64 =
-        of("latlab_probes_total").iter().filter(|(name, _)| name.contains("\"lost\"")).map(|(_, n)| **n).sum();
-    assert!(lost > 0.0);
-    // Runs of one condition are one series.
-    let twice = lab_with(&[("experiments/finished/factors", "x")]).line("export x --format prometheus").success();
-    let samples = exposition(&twice.stdout);
-    assert_eq!(samples.keys().filter(|name| name.starts_with("latlab_runs{")).count(), 4);
 }
 
 #[test]
@@ -356,36 +251,6 @@ fn a_file_is_replaced_if_it_is_such_an_export() {
     let left = |entry: &fs::DirEntry| entry.file_name().to_string_lossy().starts_with('.');
     let hidden = fs::read_dir(ran.directory()).expect("readable").map(|entry| entry.expect("an entry"));
     assert_eq!(hidden.filter(left).count(), 0);
-}
-
-/// A log of HdrHistogram with `count` times `value`.
-fn interval_log(value: u64, count: u64) -> Vec<u8> {
-    use hdrhistogram::serialization::V2DeflateSerializer;
-    use hdrhistogram::serialization::interval_log::IntervalLogWriterBuilder;
-    let mut histogram = hdrhistogram::Histogram::<u64>::new(3).expect("three digits");
-    histogram.record_n(value, count).expect("recorded");
-    let (mut log, mut serializer) = (Vec::new(), V2DeflateSerializer::new());
-    let mut lines = IntervalLogWriterBuilder::new().begin_log_with(&mut log, &mut serializer).expect("begun");
-    lines.write_histogram(&histogram, Duration::ZERO, Duration::from_secs(1), None).expect("written");
-    log
-}
-
-#[test]
-fn a_signal_ends_the_export_of_figures_and_leaves_no_file() {
-    let directory = tempfile::tempdir().expect("a temporary directory");
-    // As many lines as take several seconds.
-    fs::write(directory.path().join("log"), interval_log(12_000, 50_000_000)).expect("written");
-    Latlab::at(directory.path()).line("import log --unit ns -o logged").success();
-    fs::remove_file(directory.path().join("log")).expect("its own");
-    for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
-        let line = "export logged --format values --singletons --unit ms -o x.txt";
-        let mut running = Latlab::at(directory.path()).line(line).stdout(empty()).start();
-        let entries = || fs::read_dir(directory.path()).expect("readable").count();
-        running.wait_until("the file was begun", || entries() == 2);
-        running.signal(signal);
-        running.exits(code);
-        assert_eq!(entries(), 1, "{signal:?}");
-    }
 }
 
 #[test]

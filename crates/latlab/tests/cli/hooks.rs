@@ -243,18 +243,7 @@ fn after_kill_9_nothing_is_left_and_no_run_is_repeated() {
     assert!(processes_with(&format!("./echo {port}")).is_empty());
 }
 
-#[test]
-fn a_file_with_hooks_that_others_can_write_is_not_run() {
-    let directory = two_builds("local", "before-run = \"touch ran{build}\"\n");
-    let file = directory.path().join("x.toml");
-    fs::set_permissions(&file, fs::Permissions::from_mode(0o666)).expect("changed");
-    let lab = Latlab::at(directory.path()).line("run x.toml");
-    lab.stderr(contains("cannot run the command `touch ranold`")).stderr(contains("--trust-file")).failure(2);
-    assert!(!directory.path().join("ranold").exists());
-}
-
-/// A 95 % interval misses the truth once in 20 times, and a test at 95 % finds what is not there as often: three in a row
-/// are a defect.
+/// A 95 % interval misses the truth once in 20 times: three in a row are a defect.
 fn within_three(mut holds: impl FnMut() -> bool) -> bool {
     (0..3).any(|_| holds())
 }
@@ -277,7 +266,7 @@ fn worked_example(port: u16) -> (Vec<String>, String) {
 }
 
 #[test]
-fn the_pause_of_the_worked_example_is_found_with_its_size_and_none_in_a_copy() {
+fn the_pause_of_the_worked_example_is_found_with_its_size() {
     if std::thread::available_parallelism().map_or(1, usize::from) < 2 {
         return skip("there is one CPU only");
     }
@@ -286,12 +275,12 @@ fn the_pause_of_the_worked_example_is_found_with_its_size_and_none_in_a_copy() {
     let (mut building, measuring) = worked_example(free_port());
     let measuring = measuring.replace("-n 2000", "-n 500");
     building[1] = building[1].replace("=20000", "=200000");
-    for line in building.iter().chain([&building[0].replace("-o old", "-o copy")]) {
+    for line in &building {
         let built = Command::new("sh").args(["-c", line]).current_dir(directory.path()).status().expect("sh(1)");
         assert!(built.success(), "{line}");
     }
-    let compared = |candidate: &str| -> Value {
-        let words = shlex::split(&measuring.replace("./new", candidate)).expect("words");
+    let compared = || -> Value {
+        let words = shlex::split(&measuring).expect("words");
         let lab = Latlab::at(directory.path()).args(["run", "--new", "--json"]).args(&words[2..]);
         let document = lab.deadline(Duration::from_secs(120)).measured().json();
         let rows = document["comparisons"].as_array().expect("rows");
@@ -299,15 +288,10 @@ fn the_pause_of_the_worked_example_is_found_with_its_size_and_none_in_a_copy() {
     };
     let mut last = Value::Null;
     let is_right = within_three(|| {
-        last = compared("./new");
+        last = compared();
         let [low, high] = ["low", "high"].map(|end| last["difference"][end].as_f64().unwrap_or_default());
         // No less than the pause, and not another unit: a longer wait also lets the sender sleep deeper.
         last["verdict"] == "higher" && low <= 2_000_000.0 && high >= 200_000.0
-    });
-    assert!(is_right, "{last:#}");
-    let is_right = within_three(|| {
-        last = compared("./copy");
-        last["verdict"] == "undecided" || last["verdict"] == "equivalent"
     });
     assert!(is_right, "{last:#}");
 }

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::harness::{Latlab, check_schema, contains, empty, lacks, wait_until, warnings_at_most};
 use crate::lab::privileged;
-use crate::store::{manifest, only_recording, open, recordings};
+use crate::store::{manifest, only_recording, recordings};
 
 /// The manifest of a short run.
 fn measured(lab: Latlab) -> Value {
@@ -42,22 +42,6 @@ fn the_manifest_of_a_local_run_has_the_facts_of_the_host_before_and_after() {
     assert!(switched(after) > switched(before));
     assert!(after["monotonic_ns"].as_i64() > before["monotonic_ns"].as_i64());
     assert_eq!(&manifest["peer"]["before"], before, "both ends are one host");
-}
-
-#[test]
-fn facts_that_do_not_change_during_a_run_are_stored_once() {
-    let ran = Latlab::new().line("ping -n 200 --warmup 0 -q").stderr(warnings_at_most()).success();
-    let path = only_recording(ran.directory());
-    let stored: Value = serde_json::from_slice(&fs::read(path.join("manifest.json")).expect("one")).expect("JSON");
-    let (here, peer) = (&stored["here"], &stored["peer"]);
-    assert!(here["before"]["kernel"].is_string() && here["changes"]["kernel"].is_null(), "{here:#}");
-    assert!(here["changes"]["counters"]["context_switches"].is_u64(), "{here:#}");
-    assert_eq!((&stored["peer_is_here"], peer["before"].is_null()), (&true.into(), true), "{peer:#}");
-    let (recording, _) = open(&path);
-    let after = recording.here.after.as_ref().expect("read after the run");
-    assert_eq!(after.kernel.as_deref(), here["before"]["kernel"].as_str());
-    assert_eq!(after.counters.context_switches, here["changes"]["counters"]["context_switches"].as_u64());
-    assert_eq!(recording.peer, recording.here);
 }
 
 #[test]
@@ -131,18 +115,6 @@ fn doctor_exits_with_1_if_it_finds_a_blocker() {
 }
 
 #[test]
-fn findings_depend_on_the_options_of_the_measurement() {
-    let find = |line: &str, code: &str| -> Value {
-        let ran = Latlab::new().line(line).stderr(empty()).start().exits_with_one_of(&[0, 1]);
-        let findings = ran.json()["findings"].as_array().expect("a list").clone();
-        findings.into_iter().find(|finding| finding["code"] == code).unwrap_or_default()
-    };
-    assert!(find("doctor --json --wait spin", "timer-slack").is_null(), "who spins has no timer");
-    let steal = find("doctor --json", "steal");
-    assert!(steal["message"].as_str().is_some_and(|message| message.starts_with("steal ")), "two looks: {steal}");
-}
-
-#[test]
 fn a_calibration_is_shown_by_later_summaries_with_the_same_pins_and_size() {
     let home = tempfile::tempdir().expect("a temporary directory");
     let state = home.path().join("state");
@@ -166,37 +138,6 @@ fn a_calibration_is_shown_by_later_summaries_with_the_same_pins_and_size() {
     let text = lab("ping -n 5 --warmup 0 --cpu 0 --peer-cpu 0").success().stdout;
     let words: Vec<_> = text.split_whitespace().collect();
     assert!(words.join(" ").contains("bare loop on these pins p50"), "{text}");
-}
-
-#[test]
-fn the_command_of_the_instrument_line_measures_the_bare_loop_that_the_next_run_shows() {
-    let home = tempfile::tempdir().expect("a temporary directory");
-    let state = home.path().join("state");
-    let lab = |line: &str| Latlab::at(home.path()).line(line).environment("XDG_STATE_HOME", &state);
-    let instrument = || {
-        let text = lab("ping -n 5 --warmup 0 -s 65 --cpu 0 --peer-cpu 0").success().stdout;
-        text.split_whitespace().collect::<Vec<_>>().join(" ")
-    };
-    let before = instrument();
-    let command = before.split("bare loop not measured (`latlab ").nth(1).and_then(|rest| rest.split('`').next());
-    let command = command.unwrap_or_else(|| panic!("{before}"));
-    lab(command).start().exits_with_one_of(&[0, 1]);
-    assert!(instrument().contains("bare loop on these pins p50"), "{command}");
-}
-
-#[test]
-fn a_calibration_without_pins_is_shown_and_not_kept() {
-    let home = tempfile::tempdir().expect("a temporary directory");
-    let state = home.path().join("state");
-    let lab = |line: &str| Latlab::at(home.path()).line(line).environment("XDG_STATE_HOME", &state);
-    for pins in ["", "--cpu 0"] {
-        let said = contains("summaries will not show this calibration: both ends must be pinned");
-        let ran = lab(&format!("doctor --calibrate --json {pins}")).stderr(said).start().exits_with_one_of(&[0, 1]);
-        assert!(ran.json()["findings"].to_string().contains("bare-loop"), "{pins}");
-        let summary = lab(&format!("ping -n 5 --warmup 0 --json {pins}")).success().json();
-        assert!(summary["instrument"]["bare_loop"].is_null(), "{pins}");
-    }
-    assert!(!state.join("latlab/calibrations.json").exists());
 }
 
 fn samples(recording: &Recording) -> Vec<HostSample> {

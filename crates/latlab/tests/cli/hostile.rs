@@ -171,7 +171,7 @@ fn too_little_memory_for_numbers_is_exit_code_3() {
         Command::new("sh").args(["-c", &script]).current_dir(home.path()).output().expect("sh(1) is everywhere")
     };
     let mut codes = Vec::new();
-    for kilobytes in [60_000, 80_000, 100_000, 120_000, 140_000, 170_000, 200_000, 250_000, 300_000, 4_000_000] {
+    for kilobytes in [60_000, 120_000, 4_000_000] {
         let output = run(kilobytes);
         let printed = String::from_utf8_lossy(&output.stderr);
         match output.status.code() {

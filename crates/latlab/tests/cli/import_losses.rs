@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::harness::{Latlab, contains, lacks};
+use crate::harness::Latlab;
 use crate::import::{importing, summary};
 
 /// The log of a server to which the given packets of 1,000 bytes came in each second.
@@ -21,32 +21,6 @@ fn log_of_receiver(packets: &[u32]) -> String {
             "end": {{ "streams": [{{ "udp": {{ "socket": 5, "packets": 9, "lost_packets": 0 }} }}] }} }}"#,
         intervals.join(", ")
     )
-}
-
-#[test]
-fn the_log_of_a_receiver_alone_does_not_state_its_losses() {
-    // The path is dead behind the first second.
-    let lab = importing(log_of_receiver(&[1_000, 0, 0, 0]), "--tag path=a").success();
-    let summary = summary(&lab);
-    let null = &Value::Null;
-    assert_eq!([&summary["lost"], &summary["ratios"]["loss_ratio"], &summary["rates"]["loss_ratio"]], [null; 3]);
-    let flow = &summary["stream"]["flows"][0];
-    assert_eq!((&flow["lost"], &flow["decided"], &flow["delivered"]), (null, &1_000.into(), &1_000.into()));
-    let metrics = summary["metrics"].as_object().expect("metrics");
-    assert!(metrics.keys().eq(["delivered_rate"]) && metrics["delivered_rate"]["lost"].is_null(), "{metrics:#?}");
-    let at = |line: &str| Latlab::at(lab.directory()).line(line);
-    let note = "lost at least 0: losses after the last packet that\narrived are unknown";
-    at("summary s").stdout(contains(note)).success();
-    at("summary s --gate").arg("loss_ratio <= 0%").stderr(contains("the imported log does not have")).failure(2);
-    at("export s --format benchstat").stdout(lacks("0 loss-ratio")).stdout(contains("delivered_rate")).success();
-    at("export s --format prometheus").stdout(lacks("fate=")).success();
-    at("report s -o page.html").success();
-    let page = fs::read_to_string(lab.directory().join("page.html")).expect("a page");
-    assert!(page.contains("lost at least") && !page.contains("the loss ratio is"));
-    at("import log --store s --tag path=b").success();
-    let compared = at("compare --by tag:path s --json").success().json();
-    let rows = compared["comparisons"].as_array().expect("a list");
-    assert!(!rows.is_empty() && rows.iter().all(|row| row["statistic"] != "loss_ratio"), "{compared:#}");
 }
 
 /// The log of a client that sent 625 packets of 1,000 bytes in a second, of which the server counted so many.
@@ -81,26 +55,5 @@ fn a_page_and_a_document_state_no_losses_of_a_path_that_died() {
         let (figure, _) = figure.split_once("</figure>").expect("the end of the figure");
         assert!(figure.contains("delivered"), "{figure}");
         assert_eq!(figure.contains("lost"), is_known, "{figure}");
-    }
-}
-
-#[test]
-fn logs_of_iperf3_that_contradict_themselves_are_refused_or_have_no_losses() {
-    let sent = log_of_sender(625)
-        .replace("\"udp\": { \"start\": 0, \"end\": 1, \"packets\": 625", "\"udp\": { \"packets\": 700");
-    assert_eq!(summary(&importing(sent, "").success())["ratios"]["loss_ratio"], Value::Null);
-    let received = log_of_receiver(&[300, 300]);
-    for (log, cause) in [
-        (
-            received.replacen("\"lost_packets\": 0, ", "\"lost_packets\": null, ", 1),
-            "a receiver without `lost_packets`",
-        ),
-        (
-            received.replace("\"packets\": 9, \"lost_packets\": 0", "\"packets\": 9, \"lost_packets\": 8"),
-            "contradict its intervals",
-        ),
-    ] {
-        assert_ne!(log, received);
-        importing(log, "").stderr(contains(cause)).stderr(contains("as iperf3 wrote it")).failure(2);
     }
 }

@@ -24,22 +24,6 @@ fn states(list: &[Value]) -> Vec<&str> {
 }
 
 #[test]
-fn the_newest_recording_is_first_also_within_a_second() {
-    let home = tempfile::tempdir().expect("a temporary directory");
-    for size in 64..70 {
-        Latlab::at(home.path()).line(&format!("ping -n 3 --warmup 0 -s {size}")).success();
-    }
-    let listed = list(home.path());
-    assert_eq!(states(&listed), ["completed"; 6]);
-    let headings: Vec<_> = listed.iter().map(|one| one["heading"].as_str().expect("a text").to_owned()).collect();
-    assert!(headings[0].contains("69 B") && headings[5].contains("64 B"), "{headings:?}");
-    assert!(listed.iter().all(|one| one["rows"] == 3));
-    let text = Latlab::at(home.path()).line("list").stderr(empty()).success().stdout;
-    let at = |size: &str| text.find(size).unwrap_or_else(|| panic!("no {size} in\n{text}"));
-    assert!(at("69 B") < at("64 B"), "{text}");
-}
-
-#[test]
 fn each_state_of_a_recording_is_listed() {
     let home = tempfile::tempdir().expect("a temporary directory");
     let running = Latlab::at(home.path()).line("ping -d 50s -i 2ms --warmup 0").start();
@@ -148,54 +132,7 @@ fn change_manifest(recording: &Path, change: impl FnOnce(&mut Value)) {
     fs::write(path, manifest.to_string()).expect("written");
 }
 
-/// The names of what `latlab list --json OPTIONS` lists, those of runs of experiments left out.
-#[track_caller]
-fn names(home: &Path, options: &str) -> Vec<String> {
-    let document = Latlab::at(home).line("list --json").line(options).success().json();
-    check_schema(&document, "list/1");
-    let listed = |rows: &str, path: &str| {
-        let outside = document[rows]
-            .as_array()
-            .expect("a list")
-            .iter()
-            .filter(|row| row["experiment"].is_null() || path == "experiment");
-        let name = |row: &Value| Path::new(row[path].as_str().expect("a path")).file_name().expect("a name").to_owned();
-        outside.map(name).collect::<Vec<_>>()
-    };
-    let all = [listed("recordings", "recording"), listed("experiments", "experiment")].concat();
-    all.into_iter().map(|name| name.into_string().expect("UTF-8")).collect()
-}
-
 const EXPERIMENT: &str = "20261122T082659Z-experiment-0011";
-
-#[test]
-fn filters_and_orders_apply_to_recordings_and_experiments() {
-    let home = filled_store();
-    for (options, expected) in [
-        ("", &["later", "tagged", "old", EXPERIMENT][..]),
-        ("--kind wakeup", &["later"]),
-        ("--kind wakeup --kind experiment", &["later", EXPERIMENT]),
-        ("--kind stream", &[]),
-        ("--tag build=4f2a", &["tagged"]),
-        ("--tag build=5000", &[]),
-        ("--since 2026-11-22", &["later", EXPERIMENT]),
-        ("--since 2026-11-22T08:30", &["later"]),
-        ("--before 2026-11-22T09:00 --kind wakeup", &[]),
-        ("--before 2026-11-22", &["tagged", "old"]),
-        ("--sort kind", &["tagged", "old", "later", EXPERIMENT]),
-    ] {
-        assert_eq!(names(home.path(), options), expected, "{options}");
-        let ran = Latlab::at(home.path()).line("list").line(options).success();
-        assert_eq!(ran.stderr.contains("note: nothing matches: the store has "), expected.is_empty(), "{}", ran.stderr);
-        assert_eq!(ran.stdout.starts_with("nothing matches in "), expected.is_empty(), "{}", ran.stdout);
-    }
-    let untagged =
-        Latlab::at(home.path()).line("list --tag build=5000").stderr(contains(" and 1 experiment of 2026-11-2"));
-    untagged.stderr(contains(" wakeup)")).stderr(contains("with the tags build=4f2a")).success();
-    let rows = Latlab::at(home.path()).line("list --json --sort rows").success().json();
-    let rows: Vec<_> = rows["recordings"].as_array().expect("a list").iter().map(|one| one["rows"].as_u64()).collect();
-    assert!(rows.is_sorted_by(|one, other| one >= other), "{rows:?}");
-}
 
 #[test]
 fn pruning_removes_only_what_is_confirmed_finished_and_of_latlab() {
@@ -321,19 +258,6 @@ fn each_listed_name_can_be_typed_behind_summary() {
     // A name that another directory has is shown as a path.
     fs::create_dir(home.path().join("old")).expect("made");
     assert!(words("").contains(&"./latlab-runs/old".to_owned()), "{:?}", words(""));
-}
-
-#[test]
-fn the_path_of_a_store_with_spaces_is_quoted() {
-    let home = filled_store();
-    fs::rename(home.path().join("latlab-runs"), home.path().join("my runs")).expect("ours");
-    let store = ["--store", "my runs"];
-    Latlab::at(home.path()).arg("list").args(store).stdout(contains("\n'my runs/old'")).success();
-    Latlab::at(home.path())
-        .line("summary --no-intervals")
-        .arg("my runs/old")
-        .stdout(contains(" 'my runs/old'\n"))
-        .success();
 }
 
 #[test]

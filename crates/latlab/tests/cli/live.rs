@@ -12,7 +12,6 @@ use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 use crate::harness::{Latlab, command, contains, lacks, wait_until};
 use crate::processes::below;
 use crate::progress::terminal;
-use crate::scheduling::precedence;
 
 const ENTER: &str = "\x1b[?1049h\x1b[?25l";
 const LEAVE: &str = "\x1b[?25h\x1b[?1049l";
@@ -94,7 +93,6 @@ fn usual_screen(written: &str) -> String {
 
 #[test]
 fn the_view_shows_the_run_and_is_gone_behind_it() {
-    let _precedence = precedence();
     for (line, parts) in [
         ("ping -d 3s -i 2ms --no-record --live", &["round trip delay, the last minute", "p50 ", "answered "][..]),
         ("wakeup -d 3s -i 2ms --no-record --live --load cpu=10%", &["wake-up latency", "loads    cpu=10%"]),

@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 
 use crate::harness::{BINARY, Latlab, Running, check_schema, contains, empty, wait_until, warnings_at_most};
 use crate::lab::privileged;
-use crate::processes::{arguments, below, children, is_alive, signal};
-use crate::scheduling::{flooding, precedence};
+use crate::processes::{arguments, below, children, is_alive};
+use crate::scheduling::precedence;
 use crate::skip::{program, skip};
 
 /// Waits until `running` has `count` processes of loads.
@@ -107,14 +107,6 @@ fn loads_of_a_run_are_reported_in_json_manifest_and_text() {
 }
 
 #[test]
-fn load_none_starts_no_load() {
-    let document = Latlab::new().line("ping -n 5 --warmup 0 --load none --json").success().json();
-    assert_eq!((&document["loads"], &document["condition"]["loads"]), (&json!([]), &json!([])));
-    let document = Latlab::new().line("load --load none -d 10ms --json").success().json();
-    assert_eq!((&document["loads"], &document["caveats"]), (&json!([]), &json!([])));
-}
-
-#[test]
 fn a_load_on_cpus_that_the_host_lacks_is_refused() {
     for command in ["ping -n 5", "load"] {
         let lab = Latlab::new().line(command).line("--load cpu=50%:cpus=1023").stdout(empty());
@@ -136,16 +128,6 @@ fn a_load_that_cannot_start_is_refused_with_exit_code_3() {
 }
 
 #[test]
-fn the_maximum_of_256_heaters_starts_and_ends() {
-    let document =
-        Latlab::new().line("load --load heaters=256 -d 200ms --json").stderr(warnings_at_most()).success().json();
-    check_schema(&document, "load/1");
-    // So many threads on one CPU run about once a second, so that less than the 200 ms may be measured.
-    let load = &document["loads"][0];
-    assert!(figure(load, "measured_ns") >= 0.0 && load["ended_early"].is_null(), "{document:#}");
-}
-
-#[test]
 fn no_load_outlives_latlab() {
     for (signal, code) in [(Signal::KILL, None), (Signal::INT, Some(130)), (Signal::TERM, Some(143))] {
         let running = Latlab::new().line("load --load cpu=5% --load heaters=1 -d 1m").start();
@@ -157,15 +139,6 @@ fn no_load_outlives_latlab() {
         }
         wait_until("the loads have ended", || !loads.iter().any(|pid| is_alive(*pid)));
     }
-}
-
-#[test]
-fn no_load_outlives_a_killed_run() {
-    let running = Latlab::new().line("ping -d 1m -i 10ms --load cpu=5%").start();
-    let loads = stressors(&running, 1);
-    running.signal(Signal::KILL);
-    running.killed_by(Signal::KILL);
-    wait_until("the load has ended", || !is_alive(loads[0]));
 }
 
 #[test]
@@ -182,12 +155,6 @@ fn the_early_death_of_a_load_is_reported() {
     assert_eq!(document["loads"][0]["ended_early"], "its process ended: killed by SIGKILL");
     assert!(document["caveats"][0]["message"].to_string().contains("killed by SIGKILL"), "{document:#}");
     assert_eq!(document["caveats"][0]["code"], json!("load-unreached"), "{document:#}");
-}
-
-#[test]
-fn stressor_refuses_an_invalid_request() {
-    let lab = Latlab::new().line("stressor").stdout(empty()).stderr(contains("cannot read the settings"));
-    lab.stderr(contains("hint: ")).failure(2);
 }
 
 /// A script for an agent whose replies arrive 0.3 s late.
@@ -208,27 +175,6 @@ fn the_achieved_load_is_that_of_the_run_without_the_end_of_its_session() {
         let seconds = load["measured_ns"].as_f64().unwrap_or_else(|| panic!("{load:#}")) / 1e9;
         // The load at the far end is measured from arming on; each message there and back takes 0.3 s.
         assert!((0.8..2.5).contains(&seconds), "{load:#}");
-    }
-}
-
-#[test]
-fn the_death_of_a_network_load_is_reported() {
-    let _flooding = flooding();
-    for (pace, offered) in [("max", Value::Null), ("1Mbit/s", 1e6.into())] {
-        let running = Latlab::new().line(&format!("load --load net={pace} -d 50s --json")).start();
-        let pid = running.pid().as_raw_nonzero().get();
-        wait_until("it is there", || below(pid, &["net-load"]).is_some());
-        let start = Instant::now();
-        wait_until("it is held", || start.elapsed().as_millis() > 1_500);
-        signal(below(pid, &["net-load"]).expect("it runs"), Signal::KILL);
-        running.signal(Signal::INT);
-        let document = running.exits(130).json();
-        let load = &document["loads"][0];
-        assert_eq!((&load["offered"], &load["achieved"]), (&offered, &Value::Null), "{document:#}");
-        assert_eq!(load["ended_early"], "its process ended: killed by SIGKILL");
-        let caveat = &document["caveats"][0];
-        assert_eq!(caveat["code"], "load-unreached", "{document:#}");
-        assert!(caveat["message"].to_string().contains("killed by SIGKILL"), "{caveat:#}");
     }
 }
 

@@ -1,15 +1,12 @@
 //! `latlab run udp-loopback-matrix`: the conditions of a publication on targets with and without checksum offload.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
 
-use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::experiment::{BOOT_ID, events, journal, only, until_ended};
-use crate::fake_host::FakeHost;
-use crate::harness::{Latlab, check_schema, contains};
+use crate::experiment::{events, journal, only};
+use crate::harness::{Latlab, check_schema};
 use crate::lab::privileged;
 use crate::recipes::DEADLINE;
 use crate::store::{manifest, recordings_in};
@@ -99,61 +96,9 @@ fn each_run_was_what_its_cell_says(experiment: &Path) {
 }
 
 #[test]
-fn conditions_that_loopback_does_not_support_are_reported_as_not_possible() {
-    let home = tempfile::tempdir().expect("a temporary directory");
-    let (printed, document) = quick(home.path(), "local");
-    assert_eq!(printed.matches("not possible here (1)").count(), 3, "{printed}");
-    assert_eq!(printed.matches("not possible here: ").count(), 1, "{printed}");
-    for (label, row) in published(&document) {
-        match label.contains("no offload") {
-            true => {
-                let reason = row["reason"].as_str().expect("a reason");
-                assert!(reason.contains("the driver of `lo` does not let `tx-checksum` be changed"), "{reason}");
-                assert_eq!(row["measured"], Value::Null);
-            }
-            false => assert_eq!(row["measured"]["runs"], 5, "{row:#}"),
-        }
-    }
-    assert_eq!(document["experiment"]["spread"]["cells"].as_array().map(Vec::len), Some(3));
-    assert_eq!(document["groups"].as_array().map(Vec::len), Some(3), "{document:#}");
-}
-
-#[test]
 fn a_target_that_supports_no_condition_is_refused() {
     // Nothing listens on that port, and a host without an agent has no settings.
     let printed =
         Latlab::new().line("run udp-loopback-matrix 127.0.0.1:9 --quick").deadline(DEADLINE).failure(3).stderr;
     assert!(printed.contains("the experiment has no run that can be used"), "{printed}");
-}
-
-#[test]
-fn with_reboots_each_block_is_a_boot() {
-    let home = tempfile::tempdir().expect("a temporary directory");
-    let host = FakeHost::with(&[(BOOT_ID, "first\n")]);
-    let at = || Latlab::at(home.path()).on(&host).deadline(DEADLINE);
-    // The file is shortened after the start: the behaviour at a reboot does not depend on the length of runs.
-    let running = at().line("run udp-loopback-matrix local --reboots").start();
-    until_ended(home.path(), 1);
-    running.signal(Signal::INT);
-    running.exits(130);
-    let experiment = only(home.path());
-    let file = fs::read_to_string(experiment.join("experiment.toml")).expect("its file");
-    let short =
-        [("\"5s\"", "\"300ms\""), ("\"500ms\"", "\"0\""), ("runs = 10", "runs = 2"), ("blocks = 3", "blocks = 2")];
-    let file = short.iter().fold(file, |file, (usual, short)| file.replace(usual, short));
-    fs::write(experiment.join("experiment.toml"), file).expect("written");
-    let shown = experiment.display().to_string();
-    let go_on = || at().args(["run", &shown, "--force"]);
-    go_on().stderr(contains("block 1 is done. Reboot, then continue with")).success();
-    go_on().stderr(contains("needs a reboot first")).failure(3);
-    host.write(BOOT_ID, "second\n");
-    let printed = go_on().measured().stdout;
-    for words in ["2 blocks in 2 boots", "it takes 6 boots", "block 1   block 2  between blocks\n"] {
-        assert!(printed.contains(words), "{words} is not in\n{printed}");
-    }
-    let document = at().args(["run", &shown, "--json", "-q"]).measured().json();
-    check_schema(&document, "compare/1");
-    let spread = &document["experiment"]["spread"];
-    let blocks = spread["cells"][0]["blocks"].as_array().map(Vec::len);
-    assert_eq!((&spread["boots"], blocks), (&2.into(), Some(2)), "{spread:#}");
 }

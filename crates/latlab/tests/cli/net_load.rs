@@ -1,14 +1,13 @@
 //! The hidden command `net-load`: its request, its events and its end.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::harness::{command, wait_until};
-use crate::processes::is_alive;
-use crate::scheduling::{flooding, precedence};
+use crate::harness::command;
+use crate::scheduling::precedence;
 
 /// A child process of latlab after its request. It ends with its stdin, and is killed if it does not.
 struct ChildProcess {
@@ -38,10 +37,6 @@ impl ChildProcess {
 
     fn close_stdin(&mut self) {
         drop(self.requests.take());
-    }
-
-    fn pid(&self) -> i32 {
-        i32::try_from(self.child.id()).expect("a pid")
     }
 }
 
@@ -152,20 +147,4 @@ fn a_load_that_cannot_begin_reports_the_reason() {
         assert!(refused["cause"].is_string() && refused["hint"].is_string(), "{events}");
         assert_eq!(load.child.wait().expect("it ends").code(), Some(1));
     }
-}
-
-#[test]
-fn a_load_that_ends_during_its_search_reports_nothing() {
-    let _flooding = flooding();
-    let (_reflector, peer) = reflector("127.0.0.1:0", None);
-    let mut load =
-        ChildProcess::start("net-load", &request(&peer, None, stream(json!({ "kind": "share", "share": 0.5 }))));
-    let pid = load.pid();
-    // The end of its stdin during the search.
-    load.close_stdin();
-    let mut rest = String::new();
-    load.events.read_to_string(&mut rest).expect("its end");
-    assert_eq!(rest, "");
-    assert!(load.child.wait().expect("it ends").success());
-    wait_until("the load has ended", || !is_alive(pid));
 }

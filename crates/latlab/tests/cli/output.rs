@@ -1,59 +1,12 @@
 //! Output in general: stdout, stderr, colour, closed pipes; man pages, completions, help pages.
 
 use std::fs;
-use std::fs::OpenOptions;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use crate::commands::LISTED;
 use crate::harness::{BINARY, Latlab, contains, empty};
 use crate::skip::program;
-
-#[test]
-fn a_closed_stdout_is_not_an_error() {
-    let (reader, writer) = std::io::pipe().expect("a pipe");
-    drop(reader);
-    let output = Command::new(BINARY)
-        .args(["completions", "bash"])
-        .stdout(writer)
-        .stderr(Stdio::piped())
-        .output()
-        .expect("the binary was built by the test run");
-    assert_eq!((output.status.code(), String::from_utf8_lossy(&output.stderr).as_ref()), (Some(0), ""));
-}
-
-#[test]
-fn output_that_cannot_be_written_is_an_error() {
-    let full = OpenOptions::new().write(true).open("/dev/full").expect("Linux has it");
-    let output = Command::new(BINARY)
-        .args(["completions", "bash"])
-        .stdout(full)
-        .stderr(Stdio::piped())
-        .output()
-        .expect("the binary was built by the test run");
-    let printed = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(3), "{printed}");
-    assert!(printed.contains("cause: no space left on device") && printed.contains("hint: "), "{printed}");
-}
-
-#[test]
-fn every_command_has_a_man_page() {
-    let ran = Latlab::new().line("man --output pages/man1").stdout(empty()).stderr(contains("pages/man1")).success();
-    for command in LISTED {
-        let path = ran.directory().join(format!("pages/man1/latlab-{command}.1"));
-        let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-        for part in [".TH ", ".SH NAME", ".SH SYNOPSIS", ".SH EXAMPLES", ".SH \"EXIT STATUS\""] {
-            assert!(text.contains(part), "{command} lacks {part}");
-        }
-        assert!(text.is_ascii(), "{command} has characters that not every formatter can read");
-    }
-    let first = fs::read_to_string(ran.directory().join("pages/man1/latlab.1")).expect("the first page");
-    let printed = Latlab::new().line("man").stderr(empty()).success().stdout;
-    assert_eq!(first, printed);
-    assert!(!printed.contains("reflector"), "a hidden command is in the man page");
-    let ping = fs::read_to_string(ran.directory().join("pages/man1/latlab-ping.1")).expect("a page");
-    assert!(ping.contains("[,\\&...]"), "the page must have a character that is escaped");
-}
 
 /// What a formatter prints of a page: without overstriking, in lines of 78 characters.
 fn rendered(groff: &Path, page: &Path) -> String {
@@ -111,15 +64,6 @@ fn man_pages_show_each_argument_with_its_whole_text() {
     }
 }
 
-#[test]
-fn help_of_a_command_is_its_long_help_page() {
-    assert_eq!(page("help"), page("--help"));
-    for command in LISTED {
-        assert_eq!(page(&format!("help {command}")), page(&format!("{command} --help")));
-    }
-    Latlab::new().line("help pign").stdout(empty()).stderr(contains("did you mean `ping`?")).failure(2);
-}
-
 /// What the completions of `shell` offer for the last of `words`, one a line.
 fn offered(shell: &str, words: &str, store: &Path) -> String {
     let words: Vec<&str> = ["--", "latlab"].into_iter().chain(words.split(' ')).collect();
@@ -165,28 +109,4 @@ fn bash_completes_by_the_printed_script() {
         _clap_complete_latlab latlab pi-u recipes; echo \"${COMPREPLY[@]}\"";
     let output = Command::new(bash).args(["-c", lines]).env("PATH", path).output().expect("bash starts");
     assert_eq!(String::from_utf8_lossy(&output.stdout), "pi-udp-load\n", "{output:?}");
-}
-
-fn page(line: &str) -> String {
-    Latlab::new().line(line).stderr(empty()).success().stdout
-}
-
-#[test]
-fn short_help_fits_50_lines_of_80_columns() {
-    for line in LISTED.map(|command| format!("{command} -h")).into_iter().chain(["-h".to_owned()]) {
-        let page = page(&line);
-        assert!(page.lines().count() <= 50, "{line} has {} lines", page.lines().count());
-        let widest = page.lines().max_by_key(|row| row.chars().count()).unwrap_or_default();
-        assert!(widest.chars().count() <= 80, "{line}: {widest}");
-    }
-}
-
-#[test]
-fn each_help_page_ends_with_two_examples() {
-    for line in LISTED.map(|command| format!("{command} --help")).into_iter().chain(["--help".to_owned()]) {
-        let page = page(&line);
-        let (_, examples) = page.split_once("\nExamples:\n").unwrap_or_else(|| panic!("{line} has no examples"));
-        let count = examples.lines().filter(|row| row.starts_with("  latlab ")).count();
-        assert_eq!((count, examples.lines().count()), (2, 4), "{line}:\n{examples}");
-    }
 }

@@ -328,18 +328,6 @@ fn a_run_whose_sends_all_fail_reports_the_error_of_the_kernel() {
 }
 
 #[test]
-fn a_schedule_does_not_pause_after_a_failed_send() {
-    if !privileged() {
-        return;
-    }
-    let ran = Latlab::new().line("ping lab -s 2000 --df -n 20 -i 1ms --warmup 0 --json").failure(3);
-    let summary = ran.json();
-    assert_eq!((&summary["send_failed"], &summary["refused_pause_ns"]), (&20.into(), &0.into()));
-    let effect = &caveat(&summary, "send-failed", "the kernel refused 20 of 20")["effect"];
-    assert_eq!(effect, "they are in no round trip; on a schedule response time counts them as infinite");
-}
-
-#[test]
 fn a_ping_ends_with_the_result_of_its_gates() {
     let ping = |options: &str| Latlab::new().line("ping -n 100 --warmup 0 --no-record").line(options);
     let kept = ping("--json").args(["--gate", "max <= 10s", "--gate", "loss_ratio <= 100%"]).success().json();
@@ -356,6 +344,10 @@ fn a_ping_ends_with_the_result_of_its_gates() {
     one.stdout(contains("there is no value")).failure(1);
     let sizes = ping("-s 64,128").args(["--gate", "max <= 10s"]).stdout(contains("met for `64 B`: "));
     sizes.stdout(contains("met for `128 B`: ")).success();
+    for (line, limit) in [("stream --rate 2kpps -d 500ms", "mean >= 1Tbit/s"), ("wakeup -i 1ms -n 30", "max <= 1ns")] {
+        let lab = Latlab::new().line(line).line("--warmup 0 --no-record --gate").arg(limit);
+        lab.stdout(contains(format!("gate `{limit}` failed: "))).failure(1);
+    }
 }
 
 #[test]
@@ -364,29 +356,8 @@ fn a_silent_target_breaks_gates_and_one_that_refuses_does_not() {
     let address = deaf.local_addr().expect("bound");
     let ping = |line: &str| Latlab::new().line(&format!("ping {line} -n 3 --timeout 10ms --warmup 0 --no-record"));
     let gate = ["--gate", "p50 <= 10s"];
-    for (line, gated, plain) in
-        [(format!("{address}"), 1, 3), ("127.0.0.1:9".into(), 3, 3), ("127.0.0.1:9 --protocol echo".into(), 3, 3)]
-    {
+    for (line, gated, plain) in [(format!("{address}"), 1, 3), ("127.0.0.1:9".into(), 3, 3)] {
         ping(&line).args(gate).stderr(contains("error: ")).failure(gated);
         ping(&line).stderr(contains("error: ")).failure(plain);
     }
-}
-
-#[test]
-fn a_gate_on_a_figure_for_which_too_little_was_answered_is_broken() {
-    let echo = UdpSocket::bind("127.0.0.1:0").expect("a port");
-    let line = format!("ping {} --protocol echo -n 5", echo.local_addr().expect("bound"));
-    let first = std::thread::spawn(move || {
-        let mut buffer = [0; 2_000];
-        let (length, from) = echo.recv_from(&mut buffer).expect("a probe");
-        echo.send_to(&buffer[..length], from).expect("returned");
-        echo
-    });
-    let ran = Latlab::new().line(&line).line("--warmup 0 --no-record --json --timeout 200ms");
-    let ran = ran.args(["--gate", "ipdv p50 <= 1s"]).failure(1).json();
-    check_schema(&ran, "summary/1");
-    let gate = &ran["gates"][0];
-    assert_eq!((&gate["state"], &gate["reason"]), (&"broken".into(), &"nothing-to-judge".into()), "{gate}");
-    assert_eq!((&gate["metric"], &gate["statistic"]), (&"ipdv".into(), &"p50".into()), "{gate}");
-    drop(first.join());
 }

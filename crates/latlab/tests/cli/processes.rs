@@ -34,11 +34,6 @@ pub(crate) fn group(pid: i32) -> Option<i32> {
     fields(pid)?.get(2)?.parse().ok()
 }
 
-/// The state of `pid`: `R`, `S`, `T` (stopped), `Z` (zombie).
-pub(crate) fn state(pid: i32) -> Option<String> {
-    fields(pid)?.first().cloned()
-}
-
 fn parent(pid: i32) -> Option<i32> {
     fields(pid)?.get(1)?.parse().ok()
 }

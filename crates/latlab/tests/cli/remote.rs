@@ -10,7 +10,7 @@ use crate::escapes::altered_agent;
 use crate::far_end::{NamespacedAgent, SshRun, Sshd, local_agent, over_ssh, with_latlab};
 use crate::harness::{BINARY, Latlab, check_schema, contains, empty, wait_until, warnings_at_most};
 use crate::lab::privileged;
-use crate::processes::{below, is_alive, signal, state};
+use crate::processes::{below, is_alive, signal};
 use crate::store::{manifest, only_recording, recordings};
 
 #[test]
@@ -88,16 +88,6 @@ fn doctor_examines_the_host_of_an_agent() {
     assert!(fixes.clone().all(|fix| fix.contains("far host: ") || fix.contains("cmd:…")), "{findings:?}");
     let blocked = Latlab::new().args(["doctor", &local_agent(), "--peer-cpu", "1023"]).stdout(contains("CPU 1023"));
     blocked.stdout(contains("blocker")).stderr(empty()).failure(1);
-    for (line, message, hint) in [
-        ("doctor pi3", "`pi3:9862` cannot go with `latlab doctor`", "`latlab doctor ssh:HOST`"),
-        ("doctor ssh:pi3 --restore", "`--restore` cannot go with `ssh:pi3`", "run it on that host"),
-        ("doctor ssh:pi3 --calibrate", "`--calibrate` cannot go with `ssh:pi3`", "run it on that host"),
-        ("doctor ssh:pi3 --cpu 1", "`--cpu` cannot go with `ssh:pi3`", "--peer-cpu"),
-        ("doctor --peer-addr 10.0.0.7", "`--peer-addr` cannot go with `local`", "`ssh:HOST`"),
-        ("doctor ssh:pi3 --peer-addr eth0", "`--peer-addr` cannot be `eth0`", "such as"),
-    ] {
-        Latlab::new().line(line).stdout(empty()).stderr(contains(message)).stderr(contains(hint)).failure(2);
-    }
     let gone = Latlab::new().args(["doctor", "cmd:sh -c 'exit 5'"]).stdout(empty());
     gone.stderr(contains("no agent answers on")).failure(3);
     let Some(sshd) = Sshd::start(&with_latlab()) else { return };
@@ -136,44 +126,19 @@ fn sigkill_of_latlab_leaves_no_process_on_the_far_host() {
 
 #[test]
 fn the_death_of_the_agent_leaves_a_partial_recording() {
-    for of_the_agent in [true, false] {
-        let Some(run) = SshRun::start("-d 50s --warmup 0 -i 1ms") else { return };
-        signal(if of_the_agent { run.agent } else { run.ssh }, Signal::KILL);
-        run.wait_for_far_end();
-        let ran = run.running.exits(3);
-        assert!(ran.stderr.contains("lost the agent of `ssh:far`"), "{}", ran.stderr);
-        assert!(
-            ran.stderr.contains("`ssh far latlab doctor --restore`"),
-            "a killed agent restores nothing: {}",
-            ran.stderr
-        );
-        let recording = only_recording(run.home.path());
-        assert_eq!(manifest(&recording)["ending"], "failed", "{}", manifest(&recording));
-        Latlab::at(run.home.path()).arg("summary").arg(recording).stdout(contains("ping ssh:far")).measured();
-    }
-}
-
-#[test]
-fn a_frozen_connection_is_ended_by_the_heartbeat_timer() {
-    let Some(run) = SshRun::start("-d 2s --warmup 0 -i 1ms --timeout 100ms") else { return };
-    signal(run.ssh, Signal::STOP);
-    run.wait_for_far_end();
-    // The timer ended the agent, not the end of the stream: ssh is still stopped.
-    assert_eq!(state(run.ssh).as_deref(), Some("T"));
-    let ran = run.running.exits(3);
-    assert!(ran.stderr.contains("the agent of `ssh:far` does not answer"), "{}", ran.stderr);
-    assert!(!is_alive(run.ssh), "ssh ends with latlab");
-    Latlab::at(run.home.path()).arg("summary").arg(only_recording(run.home.path())).measured();
-}
-
-#[test]
-fn an_interrupt_ends_latlab_and_the_agent() {
     let Some(run) = SshRun::start("-d 50s --warmup 0 -i 1ms") else { return };
-    run.running.signal(Signal::INT);
+    signal(run.agent, Signal::KILL);
     run.wait_for_far_end();
-    let ran = run.running.exits(130);
-    assert!(ran.stdout.contains("round trip delay"), "{}", ran.stdout);
-    assert_eq!(manifest(&only_recording(run.home.path()))["ending"], "interrupted");
+    let ran = run.running.exits(3);
+    assert!(ran.stderr.contains("lost the agent of `ssh:far`"), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("`ssh far latlab doctor --restore`"),
+        "a killed agent restores nothing: {}",
+        ran.stderr
+    );
+    let recording = only_recording(run.home.path());
+    assert_eq!(manifest(&recording)["ending"], "failed", "{}", manifest(&recording));
+    Latlab::at(run.home.path()).arg("summary").arg(recording).stdout(contains("ping ssh:far")).measured();
 }
 
 #[test]
@@ -230,21 +195,6 @@ fn no_message_is_sent_to_the_agent_while_a_run_is_armed() {
     let manifest = fs::read_to_string(only_recording(home.path()).join("manifest.json")).expect("a manifest");
     let secret = key.split("latlab-psk-1 ").nth(1).and_then(|rest| rest.get(..64)).expect("256 bit");
     assert!(!manifest.contains(secret), "and nowhere else");
-}
-
-#[test]
-fn sigkill_of_latlab_ends_an_agent_started_by_a_command() {
-    let home = tempfile::tempdir().expect("a temporary directory");
-    let line = "--peer-addr 127.0.0.1 -d 50s --warmup 0 -i 1ms";
-    let running = Latlab::at(home.path()).args(["ping", &local_agent()]).line(line).start();
-    let pid = running.pid().as_raw_nonzero().get();
-    wait_until("the reflector ran", || below(pid, &["reflector"]).is_some());
-    let (agent, reflector) = (below(pid, &["agent"]).expect("it runs"), below(pid, &["reflector"]).expect("it runs"));
-    running.signal(Signal::KILL);
-    running.killed_by(Signal::KILL);
-    for (name, pid) in [("the agent", agent), ("the reflector", reflector)] {
-        wait_until(&format!("{name} had ended"), || !is_alive(pid));
-    }
 }
 
 #[test]
@@ -356,15 +306,7 @@ fn an_agent_that_names_another_reflector_address_is_refused_and_gets_no_probe() 
     // Without `--peer-addr` the agent reports the address, which must be one of the host that ssh connects to.
     for (configured, reached, refusal) in [
         ("127.0.0.1", "127.0.0.3", Some("`ssh:far` says that ssh reached it at `127.0.0.3`")),
-        ("127.0.0.1", "::ffff:127.0.0.3", Some("`ssh:far` says that ssh reached it at `::ffff:127.0.0.3`")),
         ("no.such.host.invalid", "127.0.0.3", Some("are not known here")),
-        ("224.0.0.1", "224.0.0.1", Some("cannot measure `ssh:far` at `224.0.0.1`")),
-        ("255.255.255.255", "255.255.255.255", Some("cannot measure `ssh:far` at `255.255.255.255`")),
-        ("ff02::1", "ff02::1", Some("cannot measure `ssh:far` at `ff02::1`")),
-        // ssh that does not say to which host it connects.
-        ("127.0.0.1'; exit 1; echo '", "127.0.0.1", Some("are not known here")),
-        // A process that keeps its output open.
-        ("127.0.0.1'; sleep 60 & exit; echo '", "127.0.0.1", None),
         ("localhost", "127.0.0.1", None),
         ("127.0.0.1", "::ffff:127.0.0.1", None),
     ] {

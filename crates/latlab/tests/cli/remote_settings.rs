@@ -7,7 +7,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::fake_host::FakeHost;
-use crate::far_end::{NamespacedAgent, SshRun, Sshd, local_agent, with_latlab};
+use crate::far_end::{NamespacedAgent, SshRun, local_agent, with_latlab};
 use crate::harness::{BINARY, Latlab, Running, check_schema, contains, empty, wait_until, warnings_at_most};
 use crate::lab::privileged;
 use crate::processes::{arguments, below, children, is_alive, signal};
@@ -167,29 +167,22 @@ fn settings_left_by_a_killed_agent_and_watchdog_are_restored_by_the_next_latlab_
 }
 
 #[test]
-fn every_end_of_an_ssh_connection_restores_the_far_host() {
+fn every_early_end_of_an_ssh_connection_restores_the_far_host() {
     for (name, by, planned, code, printed) in [
-        ("ssh is killed", Some((Signal::KILL, true)), "50s", 3, "lost the agent"),
-        ("ssh is frozen", Some((Signal::STOP, true)), "2s", 3, "the agent of"),
-        ("latlab is interrupted", Some((Signal::INT, false)), "50s", 130, ""),
-        ("the run ends", None, "3s", 0, ""),
+        ("ssh is killed", Signal::KILL, "50s", 3, "lost the agent"),
+        ("ssh is frozen", Signal::STOP, "2s", 3, "the agent of"),
+        ("latlab is interrupted", Signal::INT, "50s", 130, ""),
     ] {
         let far = three_knobs();
         let line = format!("-d {planned} --warmup 0 -i 1ms --timeout 100ms {THREE_THERE} {LOADED}");
         let Some(run) = SshRun::start_in(&login_of(&far), &line) else { return };
-        if let Some((signal_sent, to_ssh)) = by {
-            let loads = loads_below(run.sshd.pid());
-            assert_eq!(far.values(), SET, "{name}");
-            if to_ssh {
-                signal(run.ssh, signal_sent)
-            } else {
-                run.running.signal(signal_sent)
-            }
-            are_gone(&loads);
-        }
+        let loads = loads_below(run.sshd.pid());
+        assert_eq!(far.values(), SET, "{name}");
+        signal(if code == 130 { run.running.pid().as_raw_nonzero().get() } else { run.ssh }, by);
+        are_gone(&loads);
         run.wait_for_far_end();
         far.expect_restored();
-        let ran = if code == 0 { run.running.finishes_measured() } else { run.running.exits(code) };
+        let ran = run.running.exits(code);
         assert!(ran.stderr.contains(printed), "{name}: {}", ran.stderr);
         let manifest = manifest(&only_recording(run.home.path()));
         assert_eq!(manifest["loads"].as_array().map(Vec::len), Some(2), "{name}");
@@ -236,18 +229,16 @@ fn the_rate_for_a_relative_load_is_searched_for_at_the_far_end() {
 #[test]
 fn an_interrupt_ends_the_search_for_the_rate_of_a_load() {
     let _flooding = flooding();
-    for place in ["@local", "@peer"] {
-        let (here, far) = (three_knobs(), three_knobs());
-        let line = format!("-d 50s --warmup 0 {THREE_THERE} --load net=90%{place}");
-        let running = between(&here, &far, &line).start();
-        let pid = running.pid().as_raw_nonzero().get();
-        wait_until("it searches", || below(pid, &["net-load"]).is_some());
-        let (agent, load) = (below(pid, &["agent"]).expect("it runs"), below(pid, &["net-load"]).expect("it runs"));
-        running.signal(Signal::INT);
-        running.exits(130);
-        are_gone(&[agent, load]);
-        far.expect_restored();
-    }
+    let (here, far) = (three_knobs(), three_knobs());
+    let line = format!("-d 50s --warmup 0 {THREE_THERE} --load net=90%@peer");
+    let running = between(&here, &far, &line).start();
+    let pid = running.pid().as_raw_nonzero().get();
+    wait_until("it searches", || below(pid, &["net-load"]).is_some());
+    let (agent, load) = (below(pid, &["agent"]).expect("it runs"), below(pid, &["net-load"]).expect("it runs"));
+    running.signal(Signal::INT);
+    running.exits(130);
+    are_gone(&[agent, load]);
+    far.expect_restored();
 }
 
 #[test]
@@ -318,18 +309,6 @@ fn a_load_that_cannot_start_at_the_far_end_is_refused_with_exit_code_3() {
     let lab = lab.args(["--load", "mem=1GB/s@peer:buffer=1024MiB"]).stdout(empty());
     let ran = lab.stderr(contains("refuses: cannot make the load `mem=1GB/s:buffer=1024MiB`")).failure(3);
     assert!(ran.stderr.contains("hint: ") && recordings(ran.directory()).is_empty(), "{}", ran.stderr);
-}
-
-#[test]
-fn load_makes_loads_at_both_ends_over_ssh() {
-    let Some(sshd) = Sshd::start(&with_latlab()) else { return };
-    let home = tempfile::tempdir().expect("a temporary directory");
-    let lab = Latlab::at(home.path()).environment("PATH", sshd.path());
-    let document =
-        lab.line("load ssh:far -d 600ms --json --load cpu=10%@both").stderr(warnings_at_most()).success().json();
-    check_schema(&document, "load/1");
-    let ends = ["local", "peer"].map(|end| json!(end));
-    assert_eq!([&document["loads"][0]["at"], &document["loads"][1]["at"]], [&ends[0], &ends[1]], "{document:#}");
 }
 
 #[test]

@@ -1,12 +1,10 @@
 //! `latlab report`: pages and figures of recordings, experiments and comparisons; where they are written, and what is refused.
 
 use std::fs;
-use std::os::unix::fs::symlink;
-use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::harness::{Finished, Latlab, contains, empty};
+use crate::harness::{Finished, Latlab, empty};
 use crate::hostile::{copy_directory, testdata};
 use crate::sealed::write_manifest;
 
@@ -130,37 +128,6 @@ fn a_page_of_an_experiment_has_its_verdicts_and_its_file() {
     assert!(lost.contains("without any answer in ") && !lost.contains("higher, –"));
 }
 
-/// Heads of the rows of the tables on `page` that end in `end`.
-fn row_heads(page: &str, end: &str) -> usize {
-    page.matches(&format!("{end}</th>")).count()
-}
-
-#[test]
-fn a_page_of_several_runs_has_a_row_for_each_condition_before_every_run() {
-    // Six runs of each of four conditions.
-    let page = written(lab_with("experiments/finished/factors", "x"), "report x", "x.html");
-    assert_eq!(row_heads(&page, ">95 % interval"), 4);
-    assert_eq!(page.matches("<summary>Every run</summary>").count(), 1);
-    let (conditions, runs) = page.split_once("<summary>Every run</summary>").expect("one");
-    let runs = runs.split("</details>").next().expect("the runs");
-    assert!(conditions.contains(">runs</th>") && runs.contains("<table") && !runs.contains(">runs</th>"));
-    let page = written(lab_with("recordings/good/closed", "closed"), "report closed", "closed.html");
-    assert!(!page.contains("Every run"));
-}
-
-#[test]
-fn published_figures_are_the_first_table_of_a_recipe() {
-    let page = written(lab_with("experiments/finished/pi-udp-load", "x"), "report x", "x.html");
-    let (_, results) = page.split_once("id=\"results\"").expect("results");
-    let first = results.split("</table>").next().expect("a table");
-    for end in [": published", ": raw data", ": here, median of 5 runs"] {
-        assert!(row_heads(first, end) > 0, "{end}: {first}");
-    }
-    assert!(first.contains(">sample</th>") && first.contains(" probes each, "), "{first}");
-    let text = page.split("<pre>").skip(1).filter_map(|rest| rest.split("</pre>").next());
-    assert!(!text.collect::<String>().contains("  here  "));
-}
-
 #[test]
 fn groups_are_compared_and_single_recordings_are_not() {
     let lab = lab_with("experiments/finished/factors", "x");
@@ -172,14 +139,6 @@ fn groups_are_compared_and_single_recordings_are_not() {
     let page = written(lab, "report a b", "latlab-report.html");
     assert!(page.contains("whether conditions differ was not tested") && !page.contains(">Comparison</h2>"));
     assert!(page.contains(": 2 recordings</title>"));
-}
-
-#[test]
-fn the_kind_of_an_experiment_of_one_condition_changes_nothing() {
-    let of = |line: &str| lab_with("experiments/finished/alone", "x").line(line).success().stdout.replace(line, "");
-    assert!(of("report x --kind ping -o -") == of("report x -o -"));
-    let runs = lab_with("experiments/finished/until", "x").line("report x/runs --kind ping -o -").success().stdout;
-    assert!(runs.contains("whether conditions differ was not tested") && !runs.contains(">Comparison</h2>"));
 }
 
 #[test]
@@ -198,52 +157,6 @@ fn a_figure_has_three_forms() {
     // 5 of 1,997 probes have no delay.
     let without: Vec<_> = rows.iter().filter(|row| row[0].is_none()).map(|row| row[1].expect("a share")).collect();
     assert!(without.len() == 1 && (without[0] - 5.0 / 1_997.0).abs() < 1e-9, "{without:?}");
-}
-
-#[test]
-fn pages_and_figures_go_to_stdout() {
-    let lab = lab_with("recordings/good/closed", "closed");
-    let ran = lab.line("report closed --figure tail --format csv -o -").stderr(empty()).success();
-    assert!(ran.stdout.starts_with("round_trip_delay_ns,"));
-    assert!(!ran.directory().join("tail.csv").exists());
-    let page = lab_with("recordings/good/closed", "closed").line("report closed -o -").stderr(empty()).success();
-    assert!(page.stdout.starts_with("<!DOCTYPE html>") && page.stdout.contains("</html>"));
-}
-
-#[test]
-fn only_files_that_latlab_wrote_are_replaced_without_force() {
-    let lab = lab_with("recordings/good/closed", "closed").file("closed.html", "<p>mine").file("tail.svg", "mine");
-    let ran = lab.line("report closed").stdout(empty()).stderr(contains("latlab did not write it"));
-    let ran = ran.stderr(contains("`--force`")).failure(2);
-    let home = ran.directory();
-    assert_eq!(fs::read_to_string(home.join("closed.html")).expect("kept"), "<p>mine");
-    Latlab::at(home).line("report closed --figure tail").failure(2);
-    for line in ["report closed --force", "report closed", "report closed --figure tail --force"] {
-        Latlab::at(home).line(line).stderr(empty()).success();
-    }
-    for end in ["svg", "csv"] {
-        let line = format!("report closed --figure histogram -o again.{end}");
-        Latlab::at(home).line(&line).success();
-        Latlab::at(home).line(&line).success();
-    }
-    let left: Vec<_> = fs::read_dir(home).expect("listed").map(|entry| entry.expect("a file").file_name()).collect();
-    assert!(left.iter().all(|name| !name.to_string_lossy().starts_with('.')), "{left:?}");
-}
-
-#[test]
-fn a_destination_that_cannot_be_written_is_refused() {
-    let lab = lab_with("recordings/good/closed", "closed");
-    let ran = lab.line("report closed -o .").stdout(empty()).stderr(contains("it is a directory")).failure(2);
-    let home = ran.directory();
-    Latlab::at(home).line("report closed -o missing/page.html").stderr(contains("cannot write")).failure(3);
-    Latlab::at(home).line("report closed -o page.svg").stderr(contains("--figure")).failure(2);
-    Latlab::at(home).line("report closed --figure tail -o tail.pdf").stderr(contains("tail.pdf")).failure(2);
-    Latlab::at(home).line("report closed -o /dev/null").stderr(empty()).success();
-    fs::write(home.join("target.html"), "").expect("written");
-    symlink("target.html", home.join("link.html")).expect("linked");
-    Latlab::at(home).line("report closed --force -o link.html").success();
-    assert!(home.join("link.html").is_symlink(), "the file is replaced, and not the link");
-    assert!(fs::read_to_string(home.join("target.html")).expect("the page").contains("</html>"));
 }
 
 /// The page of a copy of `recording` whose manifest was changed by `change`.
@@ -274,16 +187,6 @@ fn names_and_tags_of_others_are_text() {
     assert_eq!(tags(&page, "script").len(), 1 + figures(&page).len());
 }
 
-#[test]
-fn the_command_line_of_a_recording_is_on_its_page() {
-    let measured = Latlab::new().line("ping -n 5 --warmup 0 -q -o x --tag").arg("note=it's a <script> & \"more\"");
-    let measured = measured.start().exits_with_one_of(&[0, 3, 4]);
-    let page = Latlab::at(measured.directory()).line("report x -o -").success().stdout;
-    let command = "latlab ping -n 5 --warmup 0 -q -o x --tag 'note=it'\\''s a &lt;script&gt; &amp; &quot;more&quot;'\n";
-    assert!(page.contains(&format!("<pre>{command}latlab report x -o -</pre>")), "{page}");
-    assert_eq!(tags(&page, "script").len(), 1 + figures(&page).len());
-}
-
 /// The page of a new measurement with `options`.
 fn page_of_measured(options: &str) -> String {
     let measured = Latlab::new().line(&format!("ping --warmup 0 {options} -o x")).start().exits_with_one_of(&[0, 3, 4]);
@@ -300,16 +203,4 @@ fn one_probe_and_only_lost_probes_have_a_page() {
     assert!(lost.contains("p99 is lost; 3 lost or late"), "{lost}");
     assert!(!figures(&lost).contains(&"tail"));
     assert!(lost.contains("Plots of delays are missing: all of 3 probes were lost or late."), "{lost}");
-}
-
-#[test]
-fn a_name_or_a_short_id_of_the_store_is_a_path() {
-    let lab = Latlab::new();
-    let store: PathBuf = lab.path("latlab-runs");
-    fs::create_dir(&store).expect("made");
-    let name = "20261121T021500Z-ping-7f3a";
-    copy_directory(&testdata("recordings/good/closed"), &store.join(name));
-    let ran = lab.line("report 7f3a").success();
-    assert_eq!(ran.stdout, format!("{name}.html\n"));
-    assert!(Path::new(ran.directory()).join(format!("{name}.html")).is_file());
 }

@@ -11,7 +11,6 @@ use crate::fake_host::FakeHost;
 use crate::harness::{BINARY, Latlab, Running, check_schema, contains, empty, lacks, wait_until, warnings_at_most};
 use crate::lab::{ip, privileged};
 use crate::processes::children;
-use crate::scheduling::precedence;
 use crate::skip::programs;
 use crate::store::{manifest, only_recording, recordings};
 
@@ -131,22 +130,6 @@ fn settings_are_restored_after_one_signal_and_after_several() {
 }
 
 #[test]
-fn a_second_signal_restores_settings_and_ends_latlab_without_a_report() {
-    let _precedence = precedence();
-    let host = three_knobs();
-    let silent = std::net::UdpSocket::bind("127.0.0.1:0").expect("a port");
-    let address = silent.local_addr().expect("bound");
-    let line = format!("ping {address} --protocol echo --timeout 1m -d 1h --warmup 0 {THREE_SETTINGS}");
-    let running = host.latlab(&line).stdout(empty()).start();
-    silent.recv(&mut [0; 100]).expect("a probe");
-    running.signal(Signal::INT);
-    // After the first signal latlab waits a second for an answer, and would then print.
-    running.signal_until_it_ends(Signal::TERM);
-    running.exits(143);
-    host.expect_restored();
-}
-
-#[test]
 fn an_ignored_sighup_stays_ignored() {
     let home = tempfile::tempdir().expect("a directory");
     let script = r#"trap '' HUP; exec "$0" ping -d 1s --warmup 0 --no-record -q"#;
@@ -169,11 +152,10 @@ fn an_ignored_sighup_stays_ignored() {
 
 #[test]
 fn settings_left_by_sigkill_are_restored_by_the_next_command() {
-    let next_commands = ["doctor --restore", "ping -n 5 --warmup 0", "list", "doctor", "load --load cpu=1% -d 100ms"];
-    // These two fail for another reason after they have restored.
-    let failing = ["doctor cmd:false", "load --load cpu=1%@peer cmd:false"];
+    // Those with `cmd:false` fail for another reason after they have restored.
+    let next_commands = ["doctor --restore", "ping -n 5 --warmup 0", "load --load cpu=1%@peer cmd:false"];
     let serving = format!("serve --bind 127.0.0.1:{}", crate::serve::free_port());
-    for next in next_commands.into_iter().chain(failing).chain([serving.as_str()]) {
+    for next in next_commands.into_iter().chain([serving.as_str()]) {
         let host = three_knobs();
         let running = host.measuring();
         // Settings of a running latlab are not restored.
@@ -234,11 +216,6 @@ fn invalid_settings_change_nothing() {
     let host = three_knobs();
     for (sets, code, printed) in [
         ("--set govenor=performance", 2, "did you mean `governor`?"),
-        ("--set rt-runtime=-1 --set rt-runtime=-1", 2, "give each knob once"),
-        ("--set offload:lo=tso:off,tx-tcp-segmentation:on", 2, "more than once"),
-        ("--set rt-runtime=fast", 2, "`rt-runtime=fast`"),
-        ("--set rt-runtime=-1@local", 2, "hint: `rt-runtime@local=-1`"),
-        ("--set mtu=65000 --set mtu:lo=64000", 2, "`mtu=65000` sets `lo mtu` already"),
         ("--set busy-poll=50us", 3, "does not have `/proc/sys/net/core/busy_poll`"),
         ("--set rt-runtime=-1 --set busy-poll=50us", 3, "cannot set `busy-poll=50us`"),
         ("--set rt-runtime=-1 --set governor=powersave", 3, "offers `ondemand performance`"),
@@ -247,8 +224,6 @@ fn invalid_settings_change_nothing() {
         host.latlab(&format!("ping -n 5 {sets}")).stdout(empty()).stderr(contains(printed)).failure(code);
         assert_eq!((host.written().len(), host.pages()), (0, 0), "{sets}");
     }
-    let line = "ping 127.0.0.1:9 -n 5 --set governor@peer=performance";
-    host.latlab(line).stderr(contains("no agent")).failure(2);
     assert!(recordings(host.directory()).is_empty());
 }
 

@@ -79,22 +79,6 @@ fn contents(recording: &Path) -> Vec<(PathBuf, Vec<u8>)> {
 }
 
 #[test]
-fn a_directory_in_place_of_a_file_is_reported() {
-    for (place, file) in
-        [("good/closed", "probes.parquet"), ("good/closed", "manifest.json"), ("old/1.1-finished", "host.parquet")]
-    {
-        let home = tempfile::tempdir().expect("a temporary directory");
-        let recording = copy(&testdata(place), home.path(), "recording");
-        fs::remove_file(recording.join(file)).expect("a copy");
-        fs::create_dir(recording.join(file)).expect("made");
-        let lab = Latlab::at(home.path()).line("summary recording").stdout(empty()).stderr(contains(file));
-        let ran =
-            lab.stderr(contains("\n  cause: ")).stderr(contains("directory")).stderr(lacks("os error")).failure(2);
-        assert!(!ran.stderr.contains("External"), "{}", ran.stderr);
-    }
-}
-
-#[test]
 fn a_spool_truncated_after_its_header_is_recovered() {
     let home = tempfile::tempdir().expect("a temporary directory");
     let died = testdata("old/1.0-died");

@@ -17,7 +17,6 @@ use latlab::recording::manifest::RunEnding;
 use latlab::session::{ProbeCodec, SessionParams, random_bytes};
 use latlab::transport::{TcpTransport, Transport, WaitStrategy};
 use latlab::units::Nanos;
-use latlab::wire::{COOKIE_BYTES, hello_datagram};
 use rustix::process::Signal;
 
 use crate::far_end::local_agent;
@@ -45,39 +44,6 @@ fn ping(directory: &Path, address: &str) -> Latlab {
 #[track_caller]
 fn refused(lab: Latlab, code: i32, message: &str, hint: &str) {
     lab.stdout(empty()).stderr(contains(message)).stderr(contains(format!("\n  hint: {hint}"))).failure(code);
-}
-
-/// The resident memory of a process, in bytes.
-fn resident_bytes(running: &Running) -> u64 {
-    let status = fs::read_to_string(format!("/proc/{}/status", running.pid().as_raw_pid())).expect("it runs");
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("a line of /proc/PID/status");
-    line.trim().trim_end_matches(" kB").parse::<u64>().expect("a number") * 1_024
-}
-
-#[test]
-#[allow(clippy::print_stdout, reason = "the documentation has these figures")]
-fn connections_take_memory_only_while_they_are_open() {
-    let home = tempfile::tempdir().expect("a temporary directory");
-    let [few, many] = ["--max-sessions 16", "--max-sessions 1024"].map(|options| serve_tcp(home.path(), options));
-    let [of_few, of_many] = [&few, &many].map(|(running, _)| resident_bytes(running));
-    // Both services have a slot of a session and one of a connection for each permitted session.
-    let each = of_many.saturating_sub(of_few) / (1_024 - 16);
-    println!("{of_few} bytes for 16 sessions, {of_many} for 1,024: {each} for each");
-    assert!(each < 4 * 1_024, "{each} bytes for each session that is permitted, none of which is open");
-
-    let (running, address) = many;
-    let connect = |_| TcpStream::connect(&address).expect("a connection");
-    let mut connections: Vec<TcpStream> = (0..200).map(connect).collect();
-    let hello = hello_datagram(&[7; 16]);
-    for connection in &mut connections {
-        connection.write_all(&[&[0, hello.len() as u8][..], &hello].concat()).expect("sent");
-        connection.read_exact(&mut [0; 2 + COOKIE_BYTES]).expect("a COOKIE");
-    }
-    let with_connections = resident_bytes(&running);
-    println!("{with_connections} bytes with 200 connections");
-    assert!(with_connections - of_many < 200 * 2 * 65_536, "a buffer for each connection, and some more");
-    running.signal(Signal::TERM);
-    running.exits(0);
 }
 
 #[test]

@@ -12,7 +12,7 @@ use latlab::recording::{Recording, WakeupBatch};
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::harness::{BINARY, Latlab, check_schema, contains, empty, wait_until};
+use crate::harness::{BINARY, Latlab, contains, wait_until};
 use crate::scheduling::precedence;
 use crate::skip::skip;
 use crate::store::{only_recording, recordings};
@@ -71,28 +71,6 @@ fn no_way_of_sleeping_wakes_before_it_is_due() {
             }
         }
     }
-}
-
-#[test]
-fn each_of_several_runs_reports_the_reasons_of_its_lateness() {
-    // The kernel delays the two calls for different reasons, whatever is measured.
-    let ran = Latlab::new().line("wakeup --via select,timerfd -i 100ms -n 2 --warmup 0").success();
-    let lines: Vec<_> = ran.stdout.lines().filter(|line| line.starts_with("lateness")).collect();
-    assert!(lines.len() == 2 && lines[0].contains("select: ") && lines[1].contains("timerfd: "), "{}", ran.stdout);
-    // Two wake-ups have no median that could be split.
-    assert!(!ran.stdout.contains("rest of the median"), "{}", ran.stdout);
-}
-
-#[test]
-fn rounding_to_milliseconds_is_reported_as_a_part_of_the_median() {
-    let ran = Latlab::new().line("wakeup --relative --via poll -i 1500us -n 200 --warmup 0 --json").success();
-    let (json, of) = (ran.json(), |key: &str| ran.json()["wakeups"][key].as_f64());
-    assert_eq!(of("rounding_ns"), Some(500_000.0), "{json:#}");
-    let median = json["metrics"]["wakeup_latency"]["quantiles"][0]["value"].as_f64().expect("measured");
-    let split = of("allowed_ns").expect("read back") + 500_000.0 + of("rest_ns").unwrap_or(f64::NAN);
-    assert!(of("rest_ns").is_none() || (split - median).abs() < 1.0, "{split} is not {median}: {json:#}");
-    let on_a_schedule = Latlab::new().line("wakeup --via poll -i 1500us -n 300 --warmup 0 --json").success().json();
-    check_schema(&on_a_schedule, "summary/1");
 }
 
 #[test]
@@ -175,23 +153,6 @@ fn an_interrupt_ends_every_way_of_sleeping() {
 }
 
 #[test]
-fn break_ends_the_concurrent_runs_too_and_they_are_marked() {
-    let line = "wakeup --via clock_nanosleep,select -i 1ms -d 4s --warmup 5 --break 1ns --json";
-    let ran = Latlab::new().line(line).success();
-    let document = ran.json();
-    let [broke, cut] = &document["summaries"].as_array().expect("two runs")[..] else { panic!("two runs") };
-    let codes = |run: &Value| -> Vec<String> {
-        let caveats = run["caveats"].as_array().expect("caveats").iter();
-        caveats.map(|caveat| caveat["code"].as_str().expect("a code").to_owned()).collect()
-    };
-    assert!(codes(broke).contains(&"broke".into()) && broke["wakeups"]["cut_short"] == false, "{broke:#}");
-    assert!(codes(cut).contains(&"broke".into()) && cut["wakeups"]["cut_short"] == true, "{cut:#}");
-    assert!(cut["wakeups"]["broke"].is_null());
-    let hint = cut["caveats"].as_array().expect("caveats").iter().find(|caveat| caveat["code"] == "nothing-measured");
-    assert!(hint.is_none_or(|caveat| caveat["hint"].as_str().expect("a text").contains("--break")), "{cut:#}");
-}
-
-#[test]
 fn a_killed_run_keeps_its_wakeups() {
     let home = tempfile::tempdir().expect("a temporary directory");
     let running = Latlab::at(home.path()).line("wakeup -i 1ms --warmup 0 -d 50s").start();
@@ -252,29 +213,6 @@ fn a_busy_cpu_delays_the_wakeups_of_its_own_thread_for_its_time() {
     assert!(waited * 10 >= during.len() * 9, "{waited} of {}: {during:?}", during.len());
 }
 
-/// The median of how late five wake-ups were, in nanoseconds.
-fn median_lateness(options: &str) -> i64 {
-    let line = format!("wakeup -n 5 --warmup 0 --cpu 0 --set timer-slack=1ns --json {options}");
-    let ran = Latlab::new().line(&line).success();
-    let recording = Recording::open(&only_recording(ran.directory())).expect("opens");
-    let mut late: Vec<i64> = measured(&recording).iter().map(|row| row.3 - row.2).collect();
-    late.sort_unstable();
-    late[late.len() / 2]
-}
-
-/// The only assertion on a latency in the tests. The kernel may add 0.1 % to the timeout of `select` (fs/select.c): 2 ms of
-/// 2 s. An interrupt within these 2 ms ends the sleep, so that less is seen on a busy CPU: 300 µs are asserted, and the
-/// sleeps are repeated while interrupts hide them.
-#[test]
-fn select_returns_later_than_clock_nanosleep_by_its_timeout_slack() {
-    let _precedence = precedence();
-    let mut slacks_ns = Vec::new();
-    while slacks_ns.len() < 5 && slacks_ns.last().is_none_or(|slack_ns| *slack_ns <= 300_000) {
-        slacks_ns.push(median_lateness("-i 2s --via select") - median_lateness("-i 100ms --via clock_nanosleep"));
-    }
-    assert!(slacks_ns.last() > Some(&300_000), "slack of each repetition in ns: {slacks_ns:?}");
-}
-
 #[test]
 fn fifo_without_the_right_is_refused_with_a_hint() {
     if rustix::process::geteuid().is_root() {
@@ -292,28 +230,6 @@ fn fifo_without_the_right_is_refused_with_a_hint() {
         return;
     }
     Latlab::new().line("wakeup --fifo 10 -n 1").stderr(contains("hint")).failure(3);
-}
-
-#[test]
-fn a_wakeup_run_ends_with_the_result_of_its_gates() {
-    let wakeup = |options: &str| Latlab::new().line("wakeup -i 1ms -n 30 --warmup 0 --no-record").line(options);
-    let kept = wakeup("--json").args(["--gate", "mean <= 10s", "--gate", "max <= 10s"]).success().json();
-    check_schema(&kept, "summary/1");
-    assert_eq!((&kept["gates"][0]["state"], &kept["gates"][1]["state"]), (&"kept".into(), &"kept".into()));
-    wakeup("").args(["--gate", "max <= 1ns"]).stdout(contains("gate `max <= 1ns` failed: ")).failure(1);
-    let undecided = || wakeup("").args(["--gate", "p99 <= 10s"]);
-    undecided().stderr(contains("warning: the gate `p99 <= 10s` is undecided")).success();
-    undecided().arg("--gate-strict").failure(1);
-    let nothing = Latlab::new().line("wakeup -i 1ms -n 1 --warmup 0 --no-record --gate").arg("stddev <= 10s");
-    nothing.stdout(contains("there is no value")).failure(1);
-    for (condition, value) in [
-        ("p50 <= 5", "`5`"),
-        ("loss_ratio <= 1%", "`loss_ratio`"),
-        ("round_trip_delay p50 <= 1s", "gate on one of wakeup_latency"),
-    ] {
-        let refused = wakeup("").args(["--gate", condition]).stdout(empty());
-        refused.stderr(contains(value)).stderr(contains("\n  hint: ")).failure(2);
-    }
 }
 
 fn lab(file: &str) -> Latlab {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::harness::{Latlab, check_schema, contains, wait_until};
+use crate::harness::{Latlab, check_schema, wait_until};
 use crate::settings::with_governors;
 use crate::store::{manifest, recordings};
 
@@ -51,16 +51,6 @@ fn each_possible_remedy_is_tried_in_turn_and_restored() {
 }
 
 #[test]
-fn the_text_compares_each_remedy_and_names_those_not_tried() {
-    let ran = Latlab::new().line("wakeup -i 1ms -n 90 --warmup 0 --via timerfd --try-remedies --no-record");
-    let ran = ran.stderr(contains("9 runs of each, in turns")).success();
-    for words in ["as asked", "--via clock_nanosleep", "p50", "not tried", "timerfd has no timer slack", "Holm"] {
-        assert!(ran.stdout.contains(words), "{words} is not in\n{}", ran.stdout);
-    }
-    assert!(recordings(ran.directory()).is_empty());
-}
-
-#[test]
 fn an_interrupt_keeps_the_finished_runs() {
     let home = tempfile::tempdir().expect("a temporary directory");
     let running = Latlab::at(home.path()).line("wakeup -i 1ms -d 5m --try-remedies").start();
@@ -82,14 +72,4 @@ fn an_interrupt_during_the_first_setting_restores_everything() {
     running.exits(130);
     let left: Vec<usize> = (0..512).filter(|number| host.governor(*number) != "ondemand").collect();
     assert!(left.is_empty(), "{left:?} stayed");
-}
-
-#[test]
-fn remedies_are_not_of_experiments() {
-    // A condition of an experiment is a single run.
-    let file = "kind = \"wakeup\"\n[base]\ntry-remedies = true\n";
-    Latlab::new().file("x.toml", file).line("run x.toml").stderr(contains("are factors")).failure(2);
-    // A run that a late wake-up has ended is not comparable.
-    let file = "kind = \"wakeup\"\n[base]\nbreak = \"1ms\"\n";
-    Latlab::new().file("x.toml", file).line("run x.toml --dry-run").stderr(contains("cannot be compared")).failure(2);
 }
