@@ -61,8 +61,14 @@ fn samples_return_whatever_their_policies() {
     for (number, cell) in CELLS.into_iter().enumerate() {
         for options in waits {
             let line = format!("{cell} {options} -n 200 --warmup 10 --timeout 5s");
-            let measured = ping(home.path(), "local", 40 + number as u16, &line).measured();
-            expect_answered(&measured.json(), 200);
+            let document = ping(home.path(), "local", 40 + number as u16, &line).measured().json();
+            if line.contains("reliability reliable") && line.contains("keep-all") {
+                expect_answered(&document, 200);
+            } else {
+                // On a busy machine a burst overwrites samples that wait to be read.
+                let [answered, lost] = ["answered", "lost"].map(|name| document[name].as_u64().expect("a count"));
+                assert!(answered >= 100 && answered + lost == 200, "{line}: {document}");
+            }
         }
     }
 }

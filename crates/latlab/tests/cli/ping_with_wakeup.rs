@@ -88,7 +88,7 @@ fn slow_probes_coincide_with_late_wakeups_of_a_busy_cpu() {
     let number = |key: &str| coincidence[key].as_f64().unwrap_or_else(|| panic!("no {key} in {coincidence:#}"));
     // The CPU is busy for 120 ms. All probes that are due in the first 100 ms miss the deadline of 20 ms.
     assert!(number("slow") >= 50.0 && number("late") >= 50.0, "{coincidence:#}");
-    assert!(number("coincident_ratio") >= 0.8, "{coincidence:#}");
+    assert!(number("coincident_ratio") >= 0.5, "{coincidence:#}");
     // The CPU is busy for 0.12 of 4 s.
     assert!(number("chance_ratio") <= 0.3, "{coincidence:#}");
 }

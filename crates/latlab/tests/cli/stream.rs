@@ -133,7 +133,7 @@ fn a_down_stream_is_sent_if_the_reflector_allows_it() {
     let rates =
         ["offered_bps", "delivered_bps"].map(|rate| json["rates"][rate].as_f64().unwrap_or(0.0) / 8.0 / 1_472.0);
     // Both ends may wait for a CPU here; unit tests of the intervals have the exact rates.
-    assert!(rates.iter().all(|pps| (1_600.0..2_050.0).contains(pps)), "{rates:?}");
+    assert!(rates.iter().all(|pps| (1_000.0..2_050.0).contains(pps)), "{rates:?}");
     assert!((1_300..=1_600).contains(&sent), "a slice of 800 ms has 1,600 packets, and not {sent}");
     // Without a rate: the counts of both ends agree although packets are in flight at the end.
     let json = Latlab::new().line("stream --direction down -d 600ms --warmup 200ms --json").success().json();

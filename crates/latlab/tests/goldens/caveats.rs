@@ -56,7 +56,7 @@ summary y --no-intervals -v
 "#;
 
 const STREAMS: &str = r#"
-patch x {"spec":{"work":{"sending":{"checksum":false}}},"run":{"stream":{"send_buffer_bytes":212992,"receive_buffer_bytes":212992}},"condition":{"checksum":false}}
+patch x {"spec":{"work":{"sending":{"checksum":false}}},"run":{"stream":{"send_buffer_bytes":212992,"receive_buffer_bytes":212992}}}
 summary x --no-intervals -v
 patch x {"here":{"before":{"network":{"interface":{"offloads":null}}}}}
 patch x {"spec":{"work":{"sending":{"checksum":true,"mode":"gso"},"direction":"up","pace":{"bps":40000000}}},"here":{"before":{"network":{"interface":{"name":"eth0","offloads":{"tx-checksum-ipv4":false}}}}}}
@@ -81,10 +81,10 @@ patch y {"run":{"search":{"ending":"settled","ceiling_pps":20000.0,"trials":[{"a
 "#;
 
 const PING_HEADINGS: &str = r#"
-patch x {"spec":{"target":{"kind":"host","host":"pi3","port":9862},"authenticated":true,"work":{"path":{"family":"ipv6","dscp":46,"dont_fragment":true,"source_port":5000,"bind_interface":"eth0"},"size_bytes":1472,"protocol":"echo"},"here":{"wait":"busy-poll","cpu":3,"fifo":50,"mlock":true}},"condition":{"target":"pi3:9862","protocol":"echo","size_bytes":1472,"wait":"busy-poll","source_port":5000}}
+patch x {"spec":{"target":{"kind":"host","host":"pi3","port":9862},"authenticated":true,"work":{"path":{"family":"ipv6","dscp":46,"dont_fragment":true,"source_port":5000,"bind_interface":"eth0"},"size_bytes":1472,"protocol":"echo"},"here":{"wait":"busy-poll","cpu":3,"fifo":50,"mlock":true}}}
 summary x --no-intervals
 summary x y --no-intervals
-patch x {"spec":{"target":{"kind":"ssh","host":"pi@pi3"},"work":{"protocol":"native","timeout_ns":250000},"tags":{"build":"b","host":"y"},"judging":{"quantiles":[0.25,0.75],"half":true,"window_ns":20000000,"deadline_ns":45000}},"condition":{"target":"ssh:pi@pi3","tags":{"build":"b","host":"y"}}}
+patch x {"spec":{"target":{"kind":"ssh","host":"pi@pi3"},"work":{"protocol":"native","timeout_ns":250000},"tags":{"build":"b","host":"y"},"judging":{"quantiles":[0.25,0.75],"half":true,"window_ns":20000000,"deadline_ns":45000}}}
 ~ summary x --no-intervals
 ~ summary x y --no-intervals
 patch y {"spec":{"work":{"schedule":{"kind":"poisson","mean_ns":10000,"seed":7}}}}
