@@ -44,9 +44,9 @@ fn document(ran: &Finished) -> Value {
     document
 }
 
-/// The verdicts of the document's figures or orders.
-fn verdicts(document: &Value, list: &str) -> Vec<String> {
-    let own = document[list].as_array().expect("a list").iter();
+/// The verdicts of the document's figures.
+fn verdicts(document: &Value) -> Vec<String> {
+    let own = document["figures"].as_array().expect("a list").iter();
     own.map(|one| one["verdict"].as_str().expect("a word").to_owned()).collect()
 }
 
@@ -83,7 +83,7 @@ fn ids_in_the_table_halve_every_mean() {
     };
     let found = document(&check("--json").failure(1));
     let explained = "explained";
-    assert_eq!(verdicts(&found, "figures"), [explained, explained, explained, "holds", explained, "holds"]);
+    assert_eq!(verdicts(&found), [explained, explained, explained, "holds", explained, "holds"]);
     assert_eq!(mistakes(&found), ["ids-included"], "{found:#}");
     assert!(found["mistakes"][0]["chance"].as_f64().is_some_and(|chance| chance < 1e-4), "{found:#}");
     // n is that of the values, which the table with ids has twice.
@@ -93,46 +93,7 @@ fn ids_in_the_table_halve_every_mean() {
     // Without the ids no mistake fits.
     let without = Latlab::new().file("log.csv", &log).line("check-published log.csv -d , -C 2 --unit ns --json");
     let found = document(&without.args(["--claims", &claims]).failure(1));
-    assert_eq!(verdicts(&found, "figures")[0], "contradicted", "{found:#}");
-}
-
-#[test]
-fn an_order_that_the_numbers_do_not_carry_is_undecided() {
-    // Lesson B. Thirty throughputs in each cell, with a spread of a sixth, and one cell that is far lower.
-    let cell = |centre: f64, seed: u64| -> Vec<f64> {
-        (0..30).map(|step| centre + 3_500.0 * (noise(step + 1_000 * seed) - 0.5)).collect()
-    };
-    let check = |claims: &str, args: &str| {
-        let lab = Latlab::new().file("plain.txt", lines(&cell(6_240.0, 1))).file("none.txt", lines(&cell(6_250.0, 2)));
-        let lab = lab.file("slow.txt", lines(&cell(3_770.0, 3))).line("check-published --group plain=plain.txt");
-        lab.line("--group none=none.txt --group slow=slow.txt").line(args).args(["--claims", claims])
-    };
-    let found = document(&check("none > plain plain > slow slow > none", "--json").failure(1));
-    assert_eq!(verdicts(&found, "orders"), ["undecided", "holds", "contradicted"]);
-    assert!(found["orders"][0]["reason"].is_string() && found["orders"][0]["difference"]["low"].is_number());
-    check("plain > slow", "").stdout(contains("holds")).success();
-    check("none > plain", "").stdout(contains("undecided    none > plain")).failure(1);
-    check("plain > fast", "").stderr(contains("plain, none and slow")).stdout(empty()).failure(2);
-    check("mean=3", "").stderr(contains("a figure is of one sample")).stdout(empty()).failure(2);
-}
-
-#[test]
-fn the_stretch_of_select_is_named_in_long_sleeps() {
-    // Lesson E. A hundred sleeps of 1 s that end 1 ms and about 40 µs late, in µs.
-    let late: Vec<f64> = (0..100).map(|step| 1_035.0 + (noise(step) * 100.0).round() / 10.0).collect();
-    let claims = format!("mean={:.1}us n=100", mean(&late));
-    let stretched = checked(&late, "--unit us --sleep 1s", &claims, 0);
-    assert!(stretched.stdout.contains("select(2) may"), "{}", stretched.stdout);
-    let found = document(&checked(&late, "--unit us --sleep 1s --json", &claims, 0));
-    assert_eq!((&found["figures"][0]["stretch"], &found["stretch_ns"]), (&json!("values"), &json!(1_000_000)));
-    let exact: Vec<f64> = late.iter().map(|late| late - 1_000.0).collect();
-    let found = document(&checked(&exact, "--unit us --sleep 1s --json", &claims, 1));
-    assert_eq!(
-        (&found["figures"][0]["stretch"], verdicts(&found, "figures")[0].as_str()),
-        (&json!("difference"), "contradicted")
-    );
-    let short = checked(&late, "--unit us --sleep 10ms", &claims, 0);
-    assert!(!short.stdout.contains("select"), "{}", short.stdout);
+    assert_eq!(verdicts(&found)[0], "contradicted", "{found:#}");
 }
 
 /// The check of `claims` about the file `log` with `text`, as it is and imported with `--unit` and the like of `import`: the two
@@ -178,14 +139,14 @@ fn ids_among_halves_less_dwell_are_found_in_a_four_times_log() {
     let found = direct_and_imported(&log, "", "", &claims, 1);
     assert_eq!(mistakes(&found), ["dwell-subtracted", "half-round-trip", "ids-included"], "{found:#}");
     // 1 ns is one digit, which many combinations have: it is explained by what the other figures prove.
-    assert_eq!(verdicts(&found, "figures"), ["explained"; 5], "{found:#}");
+    assert_eq!(verdicts(&found), ["explained"; 5], "{found:#}");
     let alone = direct_and_imported(&log, "", "", "min=1ns", 1);
-    assert_eq!(verdicts(&alone, "figures"), ["contradicted"], "{alone:#}");
+    assert_eq!(verdicts(&alone), ["contradicted"], "{alone:#}");
     // With the stated definition one mistake is left, and the maximum holds.
     let stated = "--half --metric round_trip_delay_less_dwell";
     let found = direct_and_imported(&log, "", stated, &claims, 1);
     assert_eq!(mistakes(&found), ["ids-included"], "{found:#}");
-    assert_eq!(verdicts(&found, "figures")[3..], ["holds", "explained"], "{found:#}");
+    assert_eq!(verdicts(&found)[3..], ["holds", "explained"], "{found:#}");
 }
 
 #[test]
@@ -205,7 +166,7 @@ fn distinct_values_are_found_in_a_csv_with_ids() {
     let (min, max) = (distinct[0] / 1e3, distinct[distinct.len() - 1] / 1e3);
     let claims = format!("min={min:.0}us max={max:.0}us mean={:.1}us", mean(&distinct) / 1e3);
     let found = direct_and_imported(&log, "", "", &claims, 1);
-    assert_eq!(verdicts(&found, "figures"), ["holds", "holds", "explained"], "{found:#}");
+    assert_eq!(verdicts(&found), ["holds", "holds", "explained"], "{found:#}");
     assert_eq!(mistakes(&found), ["distinct-values"], "{found:#}");
     direct_and_imported(&log, "", "", &format!("min={min:.0}us mean={true_mean:.1}us n=20000"), 0);
 }
@@ -229,21 +190,19 @@ fn halves_of_a_log_of_perftest_hold_and_their_extreme_quantiles_are_unsupported(
     };
     for args in ["", "--half"] {
         let found = direct_and_imported(&log, "", args, &figures(1.0), 1);
-        assert_eq!(verdicts(&found, "figures"), ["holds", "holds", "holds", "unsupported"], "{found:#}");
+        assert_eq!(verdicts(&found), ["holds", "holds", "holds", "unsupported"], "{found:#}");
     }
     let found = direct_and_imported(&log, "", "", &figures(2.0), 1);
     assert_eq!(mistakes(&found), ["whole-round-trip"], "{found:#}");
-    assert_eq!(verdicts(&found, "figures")[0], "explained", "{found:#}");
+    assert_eq!(verdicts(&found)[0], "explained", "{found:#}");
     direct_and_imported("Sample Number, Value\n0, 31\n1, 29\n2, 33\n", "", "", "mean=31.0us n=3 max=33us", 0);
 }
 
 #[test]
 fn a_log_and_its_recording_get_the_same_verdicts() {
-    // Sleeps of 1 s in a log of cyclictest, in which the stretch of select(2) shows.
     let late = (0..100).fold(String::new(), |log, step| log + &format!("0: {step}: {}\n", 1_035 + step % 7));
     let totals = "T: 0 (28056) P: 0 I:1000000 C:    100 Min:   1035 Act: 1036 Avg: 1037 Max:    1041\n";
-    let found = direct_and_imported(&(late.clone() + totals), "", "", "min=1035us", 0);
-    assert_eq!((&found["stretch_ns"], &found["figures"][0]["stretch"]), (&json!(1_000_000), &json!("values")));
+    direct_and_imported(&(late + totals), "", "", "min=1035us", 0);
     let ping = "PING 10.0.0.7 (10.0.0.7) 56(84) bytes of data.\n\
                 64 bytes from 10.0.0.7: icmp_seq=1 ttl=64 time=0.250 ms\n\
                 64 bytes from 10.0.0.7: icmp_seq=3 ttl=64 time=0.350 ms\n\n\
@@ -255,7 +214,6 @@ fn a_log_and_its_recording_get_the_same_verdicts() {
     direct_and_imported(ids, "", "", "n=4 min=-100ns mean=200ns", 1);
     let numbers = lines(&(0..500).map(|step| (60_000.0 - 30_000.0 * noise(step).ln()).round()).collect::<Vec<_>>());
     direct_and_imported(&numbers, "--unit ns", "--unit ns", "mean=45us min=30us max=9ms", 1);
-    direct_and_imported(&numbers, "--unit ns", "--unit ns --sleep 10ms", "mean=45us n=500", 1);
     let columns = numbers.lines().fold(String::from("a,b_ns\n"), |text, line| text + &format!("7,{line}\n"));
     let metric = "--column b_ns --metric round_trip_delay";
     direct_and_imported(&columns, metric, metric, "mean=45us min=30us", 1);
@@ -379,7 +337,7 @@ fn ids_in_the_table_count_in_the_unit_of_the_log() {
             quantile(&both, 1.0)
         );
         let found = direct_and_imported(&format!("id,{heading}\n{rows}"), "", "", &claims, 1);
-        assert_eq!(verdicts(&found, "figures"), ["explained", "explained", "explained", "holds"], "{found:#}");
+        assert_eq!(verdicts(&found), ["explained", "explained", "explained", "holds"], "{found:#}");
         assert_eq!(mistakes(&found), ["ids-included"], "{found:#}");
         let lab = Latlab::new().file("log", &rows).line("check-published log -d , -C 2 --id-column 1 --json");
         let direct = document(&lab.line(&format!("--unit {unit}")).args(["--claims", &claims]).failure(1));
@@ -409,10 +367,7 @@ fn the_figures_of_a_recording_hold_as_its_summary_states_them() {
     let n = figures["n"].as_u64().expect("a count");
     check(&format!("{} n={n} stddev={:.3}ns", claims(1.0), number("stddev")), "").success();
     let halved = document(&check(&claims(2.0), "--json").failure(1));
-    assert_eq!(
-        (verdicts(&halved, "figures"), mistakes(&halved)),
-        (vec!["explained".into(); 3], vec!["half-round-trip".into()])
-    );
+    assert_eq!((verdicts(&halved), mistakes(&halved)), (vec!["explained".into(); 3], vec!["half-round-trip".into()]));
     check(&claims(2.0), "--half").success();
     check("mean=1us", "--metric loss_ratio").stderr(contains("name a delay of it")).failure(2);
     check("mean=1us", "--metric offered_rate").stderr(contains("round_trip_delay")).failure(2);
@@ -423,7 +378,7 @@ fn a_file_of_claims_is_read_like_the_option() {
     let lab =
         Latlab::new().file("log.txt", "1\n2\n3\n").file("table.txt", "# a table\nmin=1 max=3\nmean=2.0 # exact\n");
     let lab = lab.line("check-published log.txt --claims-file table.txt --claims n=3 --json");
-    assert_eq!(verdicts(&document(&lab.success()), "figures"), ["holds"; 4]);
+    assert_eq!(verdicts(&document(&lab.success())), ["holds"; 4]);
 }
 
 #[test]
@@ -433,7 +388,7 @@ fn bad_requests_are_refused_with_a_hint() {
         ("log.txt", "mean=3us", "have no unit"),
         ("log.txt --unit ms", "mean=1,821ms", "it has a comma"),
         ("log.txt --unit us", "mean=--5us", "it is not a decimal number"),
-        ("log.txt --unit us", "a > b", "one sample has no groups"),
+        ("log.txt --unit us", "a > b", "`latlab compare` says"),
         ("log.txt --unit us --metric pdv", "mean=3", "file of numbers"),
         ("log.txt --id-column 2", "mean=3", "packet ids"),
         ("absent.txt", "mean=3", "no such file"),
@@ -458,15 +413,7 @@ fn all_digits_of_a_file_count_and_those_that_a_log_loses_are_not_judged() {
         Latlab::new().file("log", log).line("check-published log").args(["--claims", claims]).line(args)
     };
     check("min=281.412us", "").stdout(contains("digits below 1 ns")).success();
-    // Claims beside an undecided one have their verdicts.
-    let claims = "min=281.4120us max=283.6us median=282.5120us mean=290us lost=0";
-    let named = contains("cannot check the claims `min=281.4120us`, `median=282.5120us` and `lost=0`");
-    check(claims, "").stderr(named).stdout(contains("contradicted")).failure(2);
-    let found = document(&check(claims, "--json").failure(2));
-    assert_eq!(
-        (verdicts(&found, "figures"), &found["rounded"]),
-        (vec!["holds".into(), "contradicted".into()], &json!(true))
-    );
-    let reasons: Vec<&Value> = (0..3).map(|at| &found["undecided"][at]["reason"]).collect();
-    assert_eq!(reasons, ["too-fine", "too-fine", "losses-unknown"]);
+    assert_eq!(document(&check("min=281.412us", "--json").success())["rounded"], json!(true));
+    let refused = check("max=283.6us min=281.4120us", "").stderr(contains("cannot check the claim `min=281.4120us`"));
+    refused.stdout(empty()).failure(2);
 }
