@@ -53,7 +53,7 @@ check several '{"tail": {"line": 2, "dot": 200}, "percentiles": {"line": 2}, "bo
 check hostile '{"tail": {"line": 1, "dot": 100}, "percentiles": {"line": 1}, "over-time": {"cell": 279, "dot": 6},
     "host-busy": {"line": 2}, "host-frequency": {"line": 2}}' "$work/hostile"
 # One probe is one step, bar and cell, and takes no time in which a host could be shown.
-check one '{"page": {"figures": 4, "text": "p50 is ("}, "tail": {"line": 1, "dot": 1},
+check one '{"page": {"figures": 4, "text": "Of 1 probe p50 is ("}, "tail": {"line": 1, "dot": 1},
     "percentiles": {"line": 1}, "histogram": {"bar": 1}, "over-time": {"cell": 1}}' "$work/one"
 # Five lost probes, and no delay.
 check silent '{"page": {"figures": 1, "text": "Plots of delays are missing: all of 5 probes were lost or late."},

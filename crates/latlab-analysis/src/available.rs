@@ -96,7 +96,9 @@ impl AvailableFigures {
 
     /// The metrics that it can have.
     pub fn metrics(&self) -> impl Iterator<Item = Metric> + '_ {
-        self.kind.metrics().iter().copied().filter(|metric| self.absence_of(*metric).is_none())
+        // The values of a log are of one metric.
+        let known = if self.kind == Kind::Values { std::slice::from_ref(&self.main) } else { self.kind.metrics() };
+        known.iter().copied().filter(|metric| self.absence_of(*metric).is_none())
     }
 
     /// Why it can never have `estimand`; `None` if it can.
@@ -111,17 +113,14 @@ impl AvailableFigures {
         }
     }
 
-    /// Whether it is the metric of the values of an imported log, which has neither due times nor stamps.
-    fn is_imported_value(&self, metric: Metric) -> bool {
-        self.kind == Kind::Values && metric == self.main
-    }
-
     fn absence_of(&self, metric: Metric) -> Option<FigureAbsence> {
         let needs_stamps = matches!(metric, Metric::ReflectorDwell | Metric::RoundTripDelayLessDwell);
-        let is_other_value = self.kind == Kind::Values && metric != self.main;
-        if is_other_value || !self.kind.metrics().contains(&metric) {
+        if self.kind == Kind::Values {
+            return (metric != self.main).then_some(FigureAbsence::Metric);
+        }
+        if !self.kind.metrics().contains(&metric) {
             Some(FigureAbsence::Metric)
-        } else if is_on_schedule(metric) && !self.is_scheduled && !self.is_imported_value(metric) {
+        } else if is_on_schedule(metric) && !self.is_scheduled {
             Some(if self.is_imported { FigureAbsence::Log } else { FigureAbsence::Schedule })
         } else if (metric == Metric::Ipdv && !self.has_pairs) || (metric == Metric::OfferedRate && !self.has_sender) {
             Some(FigureAbsence::Log)

@@ -8,7 +8,7 @@ use super::quantiles::in_words;
 use crate::analysis::comparison::{MISSING, Quantity};
 use crate::analysis::experiment::ColumnFigure;
 use crate::analysis::{ExperimentGateResult, GateReason, GateState, Kind, Summary, ValueGateResult, WorstRun};
-use crate::units::human::grouped;
+use crate::units::human::{counted, grouped};
 
 /// A line for each gate of each run; of several runs with the name of the run, which is in `names`.
 pub(super) fn lines(summaries: &[Summary], names: &[String]) -> Vec<String> {
@@ -38,7 +38,7 @@ fn line_over_runs(result: &ExperimentGateResult) -> String {
             format!("without {} {MISSING}", runs_that_are(result.gone))
         }
         GateState::Broken if result.worst.is_none() || (result.missing > 0 && result.broken == 0) => {
-            format!("without a run of {}", conditions(result.missing))
+            format!("without a run of {}", counted(result.missing, "condition"))
         }
         GateState::Broken => of_runs(result.broken),
     };
@@ -50,10 +50,6 @@ fn line_over_runs(result: &ExperimentGateResult) -> String {
 
 fn runs_that_are(count: usize) -> String {
     if count == 1 { "1 run that is".into() } else { format!("{} runs that are", grouped(count as u64)) }
-}
-
-fn conditions(count: usize) -> String {
-    if count == 1 { "1 condition".into() } else { format!("{} conditions", grouped(count as u64)) }
 }
 
 /// The value that was judged, and the reason if it is not the value alone.
@@ -146,34 +142,6 @@ mod tests {
         let mut summary = summarise(&source, &options).expect("no windows");
         gates.judge(&mut summary);
         summary
-    }
-
-    #[test]
-    fn a_line_has_the_value_judged_and_the_reason() {
-        let hundred: Vec<i64> = (0..100).map(|number| 40 + number % 3).collect();
-        for (delays, fate, gate, line) in [
-            (&hundred[..], Fate::Answered, "p50 <= 1ms", "gate `p50 <= 1ms` met: 41.0 µs"),
-            (&hundred, Fate::Answered, "max <= 1us", "gate `max <= 1us` failed: 42.0 µs"),
-            (&hundred, Fate::Answered, "loss_ratio <= 0", "gate `loss_ratio <= 0` met: 0 %"),
-            (&hundred, Fate::Lost, "p50 <= 1s", "gate `p50 <= 1s` failed: no probe was answered"),
-            (&[40], Fate::Answered, "stddev <= 1s", "gate `stddev <= 1s` failed: there is no value"),
-            (
-                &[40],
-                Fate::Answered,
-                "p50 <= 1s",
-                "gate `p50 <= 1s` undecided: (40.0 µs), without a lower bound; too few effective observations lie \
-                 beyond it",
-            ),
-            (
-                &hundred,
-                Fate::Answered,
-                "p99.9 <= 41us",
-                "gate `p99.9 <= 41us` failed: (42.0 µs), ≥ 42.0 µs with 95 % confidence; too few effective \
-                 observations lie beyond it",
-            ),
-        ] {
-            assert_eq!(lines(&[judged(delays, fate, gate)], &[String::new()]), [line]);
-        }
     }
 
     #[test]

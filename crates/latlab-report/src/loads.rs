@@ -89,7 +89,7 @@ mod tests {
     use super::*;
     use crate::facts::load::{BYTES_PER_SECOND, SHARE};
     use crate::facts::{StreamReport, WindowedRate};
-    use crate::remarks::{load_line, load_remarks};
+    use crate::remarks::load_line;
     use crate::units::Nanos;
 
     fn reports() -> Vec<LoadReport> {
@@ -121,28 +121,6 @@ mod tests {
             ..cpu.clone()
         };
         vec![cpu, memory]
-    }
-
-    #[test]
-    fn the_table_shows_requested_and_reached_values() {
-        let reports = reports();
-        let text = LoadsView::of(&reports).text(Style::PLAIN);
-        assert_eq!(LoadsView::of(&[]).text(Style::PLAIN), "no load was made\n");
-        for part in [
-            "load cpu=80% · mem=2GB/s · 10 s",
-            "offered",
-            "achieved",
-            "80 %",
-            "79.8 %",
-            "2.00 GB/s",
-            "1.40 GB/s",
-            "–",
-            "warning: ",
-        ] {
-            assert!(text.contains(part), "{part}:\n{text}");
-        }
-        assert!(text.lines().all(|line| super::super::text::width(line) <= 80), "{text}");
-        assert!(!text.contains("too short"), "{text}");
     }
 
     #[test]
@@ -190,12 +168,5 @@ mod tests {
         assert_eq!(load_line(&searched), line);
         let stated = StreamReport { searched_bps: None, ..stream }.as_load("net=90Mbit/s".into(), "local".into());
         assert!(load_line(&stated).starts_with("net=90Mbit/s → 89.7 Mbit/s"), "{}", load_line(&stated));
-    }
-
-    #[test]
-    fn a_run_has_a_line_for_each_load() {
-        let lines: Vec<_> = load_remarks(&reports()).into_iter().map(|remark| (remark.label, remark.text)).collect();
-        let expected = [("load", "cpu=80% → 79.8 % (78.1 % to 81.2 % over 100 ms)"), ("", "mem=2GB/s → 1.40 GB/s")];
-        assert_eq!(lines, expected.map(|(label, text)| (label.to_owned(), text.to_owned())));
     }
 }

@@ -53,8 +53,7 @@ fn table(table: &TableView) -> String {
     };
     let headings = columns.iter().map(|column| escaped(&column.heading));
     let rule = columns.iter().map(|column| if column.is_words { "---" } else { "---:" }.to_owned());
-    let mut out =
-        line(&beginning("comparison", &escaped(&table.corner)).into_iter().chain(headings).collect::<Vec<_>>());
+    let mut out = line(&beginning("", &escaped(&table.corner)).into_iter().chain(headings).collect::<Vec<_>>());
     out += &line(&beginning("---", "---").into_iter().chain(rule).collect::<Vec<_>>());
     let noted = columns.iter().rposition(|column| column.is_words);
     for (number, row) in table.rows.iter().enumerate() {

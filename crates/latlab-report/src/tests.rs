@@ -15,7 +15,6 @@ use crate::units::Nanos;
 
 const USUAL: Showing =
     Showing { half: false, every_metric: false, kept: true, like: None, wide: false, of_store: false };
-const HALF: Showing = Showing { half: true, every_metric: false, kept: true, like: None, wide: false, of_store: false };
 
 fn around(value: f64, below: f64, above: f64) -> Option<Interval> {
     Some(Interval { low: Some(value - below), high: Some(value + above), confidence: 0.95 })
@@ -117,17 +116,6 @@ recording    latlab-runs/20261121T021500Z-ping-7f3a
 }
 
 #[test]
-fn half_a_round_trip_is_not_called_a_latency() {
-    let text = shown(&[sketched()], HALF);
-    let mut table = text.lines().skip_while(|line| !line.starts_with("round trip / 2")).skip(2);
-    let half = table.next().expect("a row of figures");
-    assert!(half.contains("22.1") && half.contains("(605)") && half.ends_with("2,090  µs"), "{half}");
-    assert!(table.next().is_some_and(|below| below.ends_with("≥ 155")), "{text}");
-    assert_eq!(text.matches("too few effective").count(), 1, "one explanation is enough: {text}");
-    assert!(!text.replace("cpu-dma-latency", "").contains("latency"), "{text}");
-}
-
-#[test]
 fn asymmetric_intervals_show_both_ends() {
     let mut summary = sketched();
     let described = summary.metrics.get_mut(&Metric::RoundTripDelay).expect("sketched");
@@ -164,32 +152,6 @@ fn on_schedule(losing: u64) -> Summary {
 }
 
 #[test]
-fn a_scheduled_run_shows_response_time_and_round_trip() {
-    let text = shown(&[on_schedule(60)], USUAL);
-    let headings = text.lines().nth(2).expect("headings");
-    let words: Vec<_> = headings.split("  ").map(str::trim).filter(|word| !word.is_empty()).collect();
-    assert_eq!(words, ["round trip delay", "response time", "send slip"]);
-    let row = |label: &str| {
-        let line = text.lines().find(|line| line.trim_start().starts_with(label)).expect(label);
-        line.split_whitespace().map(str::to_owned).collect::<Vec<_>>()
-    };
-    assert_eq!(row("n "), ["n", "3,000", "3,000", "3,000"]);
-    assert_eq!(row("lost "), ["lost", "50", "50", "0"]);
-    assert!(
-        text.contains("\nround trip delay, response time: min, mean, stddev, max of the 2,950 answered\n"),
-        "{text}"
-    );
-    assert_eq!(row("p99 ")[1..3], ["lost", "lost"]);
-    assert_eq!(row("p99.9 ")[1..], ["lost", "lost", "(3.00)", "≥", "3.00"], "what lies beyond a lost quantile is lost");
-    let fates =
-        "fates        sent 3,000 · answered 2,950 · lost 50 · loss ratio 1.67 %\n             (95 %: 1.27–2.19 %)\n";
-    assert!(text.contains(fates), "{text}");
-    assert!(text.contains("deadline     1 ms missed by 50 of 3,000 due probes: 1.67 % (95 %: 1."), "{text}");
-    assert_eq!(row("500 ms")[..4], ["500", "ms", "500", "8"]);
-    assert_eq!(text.lines().filter(|line| line.contains(" ms ") && line.contains("500 ")).count(), 6, "{text}");
-}
-
-#[test]
 fn probes_that_were_never_sent_are_not_among_those_of_which_none_was_lost() {
     // No number divided by 5 leaves 5.
     let mut summary = on_schedule(5);
@@ -198,52 +160,6 @@ fn probes_that_were_never_sent_are_not_among_those_of_which_none_was_lost() {
     let fates = text.split_once("fates ").expect("fates").1.split_whitespace().collect::<Vec<_>>().join(" ");
     let expected = "sent 3,000 of 100,000 due · answered 3,000 · not sent 97,000 · of those none lost: ";
     assert!(fates.starts_with(expected), "{fates}");
-}
-
-#[test]
-fn several_runs_share_one_table() {
-    let mut larger = sketched();
-    probes_of(&mut larger.spec).size_bytes = 1_024;
-    larger.recording = "latlab-runs/20261121T021500Z-ping-0815".into();
-    larger.caveats.clear();
-    let text = shown(&[sketched(), larger.clone()], HALF);
-    assert!(text.contains("(1,210)") && text.contains("(605)") && text.contains("≥ 155"), "{text}");
-    let figures: Vec<_> = text.lines().filter(|line| line.trim_start().starts_with("1,024 B ")).collect();
-    assert!(figures[0].contains("203,118") && figures[0].contains("48.7"), "{text}");
-    let below: Vec<_> = text.lines().skip_while(|line| *line != figures[0]).nth(1).into_iter().collect();
-    assert_eq!(below.concat().split_whitespace().collect::<Vec<_>>(), ["≥", "310"], "{text}");
-    assert!(text.contains("round trip delay, µs") && text.contains("round trip / 2, µs"), "{text}");
-    assert!(text.starts_with("ping local · udp ipv4 · closed loop · 10 s\n"), "{text}");
-    assert!(text.contains("1  64 B: the frequency governor"), "a caveat of one run says of which: {text}");
-    assert!(!text.contains('█'), "a histogram is of one run");
-    assert!(text.ends_with("-7f3a\n             latlab-runs/20261121T021500Z-ping-0815\n"), "{text}");
-
-    // The cost of a clock read is measured for each run and differs between runs.
-    larger.instrument.clock_read_ns = Some(25.14);
-    larger.instrument.bare_loop = None;
-    let unlike = shown(&[sketched(), larger.clone()], USUAL);
-    let instrument = "instrument   clock 23.4–25.1 ns per read in steps of 1 ns · bare loop on these\n             \
-                      pins p50 48.1 µs\n";
-    assert!(unlike.contains(instrument), "{unlike}");
-
-    probes_of(&mut larger.spec).size_bytes = 64;
-    let alike = shown(&[sketched(), larger], USUAL);
-    assert!(alike.contains("20261121T021500Z-ping-0815 "), "runs alike go by their directory: {alike}");
-}
-
-#[test]
-fn several_runs_on_a_schedule_show_the_losses_of_each_metric() {
-    let mut other = on_schedule(1_000);
-    probes_of(&mut other.spec).size_bytes = 1_024;
-    let text = shown(&[on_schedule(60), other], USUAL);
-    let response = text.lines().skip_while(|line| !line.contains("response time, µs")).nth(1).expect("headings");
-    assert!(response.split_whitespace().next() == Some("lost"), "{text}");
-    assert_eq!(
-        response.split_whitespace().filter(|word| *word == "n").count(),
-        0,
-        "n is that of the round trip: {text}"
-    );
-    assert!(text.contains("64 B · round trip delay by window of 500 ms, µs"), "{text}");
 }
 
 #[test]
@@ -265,54 +181,4 @@ fn unsent_probes_count_in_the_n_of_the_response_time() {
     );
     let rows: Vec<_> = text.lines().filter(|line| line.trim_start().starts_with("64 B")).collect();
     assert!(rows.iter().any(|row| row.contains("2,700")) && rows.iter().any(|row| row.contains("3,000")), "{text}");
-}
-
-#[test]
-fn a_run_without_probes_shows_dashes_and_the_reason() {
-    for schedule in [CLOSED, EVERY_MS] {
-        let source = InMemory::of(schedule, Vec::new());
-        let summary = summarise(&source, &SummaryOptions::of(&source.manifest.spec)).expect("no windows asked for");
-        let text = shown(&[summary], HALF);
-        assert!(text.contains('–') && text.contains("warning: no probe was measured"), "{text}");
-    }
-}
-
-#[test]
-fn a_quantile_without_support_is_shown_with_its_bound() {
-    let run = |n: u64, lost: u64| {
-        let row = |seq: u64| closed(seq, seq as i64 * 60, 40 + (seq * 7 % 20) as i64);
-        let fate = |seq: u64| if seq < lost { Fate::Lost } else { Fate::Answered };
-        let source = InMemory::of(CLOSED, (0..n).map(|seq| but(row(seq), fate(seq))).collect());
-        summarise(&source, &SummaryOptions::of(&source.manifest.spec)).expect("no windows asked for")
-    };
-    for (n, lost, figures, below, explanation) in [
-        (1, 0, "(40.0)  (40.0)  (40.0)", "n/a     n/a  ≥ 40.0", "beyond it · ≥ lower bound (95 %) · n/a: none\n"),
-        (2_000, 0, "(59.0)   59.0", "≥ 59.0", "beyond it · ≥ lower bound (95 %)\n"),
-        (
-            2_000,
-            3,
-            "(lost)   lost",
-            "≥ 59.0\n",
-            "beyond it · ≥ lower bound (95 %)\nmin, mean, stddev, max of the 1,997 answered\n",
-        ),
-    ] {
-        let text = shown(&[run(n, lost)], USUAL);
-        for words in [figures, below, explanation] {
-            assert!(text.contains(words), "{words} of {n} with {lost} lost:\n{text}");
-        }
-        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
-    }
-}
-
-#[test]
-fn every_metric_can_be_shown() {
-    let source = InMemory::of(CLOSED, (0..300).map(|seq| closed(seq, seq as i64 * 60, 50)).collect());
-    let summary = summarise(&source, &SummaryOptions::of(&source.manifest.spec)).expect("no windows asked for");
-    let text = shown(
-        &[summary],
-        Showing { half: false, every_metric: true, kept: true, like: None, wide: false, of_store: false },
-    );
-    for metric in [Metric::RoundTripDelayLessDwell, Metric::ReflectorDwell, Metric::Pdv, Metric::Ipdv] {
-        assert!(text.contains(metric.title()), "{}: {text}", metric.title());
-    }
 }

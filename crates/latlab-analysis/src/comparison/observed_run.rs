@@ -163,37 +163,40 @@ impl ObservedRun {
     /// If the rows cannot be read.
     pub fn of<S: ProbeSource>(source: &S, estimands: &[Estimand]) -> Result<ObservedRun, S::Error> {
         let manifest = source.manifest();
-        let excluded = ExclusionReason::of(manifest);
-        let Observation { figures, figures_with_losses, losses, caveats, placement } = match (excluded, manifest.kind) {
-            (Some(_), _) => Observation::none(manifest, estimands),
-            (None, Kind::Stream) => Observation::of_stream(source, estimands)?,
-            (None, Kind::Values) => Observation::of_values(source, estimands)?,
-            (None, Kind::Ping | Kind::Wakeup) => Observation::of_probes(source, estimands)?,
-        };
+        let run = ObservedRun::unread(source.location(), manifest, estimands);
+        if run.excluded.is_some() {
+            return Ok(run);
+        }
+        let available = Some(AvailableFigures::of_recorded(source, manifest.spec.judging.deadline_ns)?);
+        let run = ObservedRun { available, ..run };
+        match manifest.kind {
+            Kind::Stream => run.with_stream(source, estimands),
+            Kind::Values => run.with_values(source, estimands),
+            Kind::Ping | Kind::Wakeup => run.with_probes(source, estimands),
+        }
+    }
+
+    /// What the manifest says of it, without figures.
+    fn unread(name: String, manifest: &Manifest, estimands: &[Estimand]) -> ObservedRun {
         let experiment = manifest.experiment.as_ref();
-        let deadline_ns = manifest.spec.judging.deadline_ns;
-        let available = match excluded {
-            Some(_) => AvailableFigures::of(&manifest.spec, deadline_ns),
-            None => AvailableFigures::of_recorded(source, deadline_ns)?,
-        };
-        Ok(ObservedRun {
-            name: source.location(),
+        ObservedRun {
+            name,
             kind: Some(manifest.kind),
-            available: Some(available),
+            available: Some(AvailableFigures::of(&manifest.spec, manifest.spec.judging.deadline_ns)),
             origin: origin(manifest),
-            levels: levels_of_run(&manifest.spec, manifest.experiment.as_ref()),
+            levels: levels_of_run(&manifest.spec, experiment),
             spec: Some(manifest.spec.clone()),
             factors: experiment.map(|experiment| experiment.factors.clone()),
             condition: experiment.map_or(0, |experiment| experiment.condition),
-            figures,
-            figures_with_losses,
-            losses,
-            excluded,
-            caveats,
-            placement,
+            figures: vec![RunFigure::Nothing; estimands.len()],
+            figures_with_losses: None,
+            losses: RunLosses::default(),
+            excluded: ExclusionReason::of(manifest),
+            caveats: manifest.caveats.clone(),
+            placement: None,
             loads: manifest.loads.clone(),
             broke: manifest.run.wakeup.as_ref().is_some_and(|facts| facts.broke.is_some() || facts.cut_short),
-        })
+        }
     }
 
     /// Whether it has no fatal caveat.
@@ -220,29 +223,9 @@ pub fn levels_of_run(spec: &RunSpec, experiment: Option<&ExperimentFacts>) -> Fa
     levels
 }
 
-/// What is read from the rows of a run.
-struct Observation {
-    figures: Vec<RunFigure>,
-    figures_with_losses: Option<Vec<RunFigure>>,
-    losses: RunLosses,
-    caveats: Vec<Caveat>,
-    placement: Option<RunPlacement>,
-}
-
-impl Observation {
-    /// That of an excluded run, whose rows are not read.
-    fn none(manifest: &Manifest, estimands: &[Estimand]) -> Observation {
-        Observation {
-            figures: vec![RunFigure::Nothing; estimands.len()],
-            figures_with_losses: None,
-            losses: RunLosses::default(),
-            caveats: manifest.caveats.clone(),
-            placement: None,
-        }
-    }
-
-    /// That of a run of probes or wake-ups, in one pass over the rows.
-    fn of_probes<S: ProbeSource>(source: &S, estimands: &[Estimand]) -> Result<Observation, S::Error> {
+impl ObservedRun {
+    /// With the figures of probes or wake-ups, in one pass over the rows.
+    fn with_probes<S: ProbeSource>(self, source: &S, estimands: &[Estimand]) -> Result<ObservedRun, S::Error> {
         let (spec, kind) = (&source.manifest().spec, source.manifest().kind);
         let mut metrics: Vec<Metric> = Vec::new();
         for estimand in estimands {
@@ -285,17 +268,12 @@ impl Observation {
         let figures: Vec<RunFigure> = estimands.iter().map(plain).collect();
         let figures_with_losses: Vec<RunFigure> = estimands.iter().map(with_losses).collect();
         let (caveats, placement) = findings_of_probes(source, &counts, wakeups)?;
-        Ok(Observation {
-            figures_with_losses: Some(figures_with_losses).filter(|counted| *counted != figures),
-            figures,
-            losses,
-            caveats,
-            placement,
-        })
+        let figures_with_losses = Some(figures_with_losses).filter(|counted| *counted != figures);
+        Ok(ObservedRun { figures_with_losses, figures, losses, caveats, placement, ..self })
     }
 
-    /// That of values of an imported log.
-    fn of_values<S: ProbeSource>(source: &S, estimands: &[Estimand]) -> Result<Observation, S::Error> {
+    /// With the figures of values of an imported log.
+    fn with_values<S: ProbeSource>(self, source: &S, estimands: &[Estimand]) -> Result<ObservedRun, S::Error> {
         let manifest = source.manifest();
         let sample = MetricSample::of_values(source)?;
         let (counts, deadline) = (sample.counts(), sample.deadline(manifest.spec.judging.deadline_ns));
@@ -307,17 +285,16 @@ impl Observation {
             Estimand::Statistic(metric, statistic) if *metric == main => statistic.figure(&described),
             Estimand::Statistic(..) => RunFigure::Nothing,
         };
-        Ok(Observation {
+        Ok(ObservedRun {
             figures: estimands.iter().map(figure).collect(),
-            figures_with_losses: None,
             losses: RunLosses::of(&counts, &manifest.spec),
             caveats: Run::of(manifest, &HostAccumulators::new()).caveats(),
-            placement: None,
+            ..self
         })
     }
 
-    /// That of a stream, whose intervals are read once. A rate counts what arrived, so that losses do not improve it.
-    fn of_stream<S: ProbeSource>(source: &S, estimands: &[Estimand]) -> Result<Observation, S::Error> {
+    /// With the figures of a stream, whose intervals are read once. A rate counts what arrived, so that losses do not improve it.
+    fn with_stream<S: ProbeSource>(self, source: &S, estimands: &[Estimand]) -> Result<ObservedRun, S::Error> {
         let intervals = StreamAccumulator::of(source)?;
         let (counts, spec) = (intervals.counts_or_all_lost(), &source.manifest().spec);
         let figure = |estimand: &Estimand| match estimand {
@@ -329,12 +306,11 @@ impl Observation {
             }
             Estimand::Statistic(..) => RunFigure::Nothing,
         };
-        Ok(Observation {
+        Ok(ObservedRun {
             figures: estimands.iter().map(figure).collect(),
-            figures_with_losses: None,
             losses: RunLosses::of(&counts, spec),
             caveats: caveats_of_stream(source, &intervals)?,
-            placement: None,
+            ..self
         })
     }
 }

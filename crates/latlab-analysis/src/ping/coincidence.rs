@@ -104,8 +104,7 @@ pub(crate) fn coincidence<S: ProbeSource>(
     // 1 for each that met one: slow probes come in bursts, and the interval depends on their order.
     let met = flights.iter().map(|flight| i64::from(stretches.meet(flight))).collect();
     let mut slow = share(&Sample::new(Metric::RoundTripDelay, met), defaults::CONFIDENCE, |met| met == 1);
-    let mut chance =
-        (!flights.is_empty()).then(|| stretches.chances(&flights).iter().sum::<f64>() / flights.len() as f64);
+    let mut chance = stretches.chance(&flights);
     let in_backlog = flights.iter().filter(|flight| stretches.is_backlog(flight)).count();
     let is_backlog = in_backlog > flights.len() / 2;
     if is_backlog {

@@ -6,7 +6,6 @@
 //! probability is computed over shifts of a probe by whole intervals, which keep its phase.
 //! Definitions: docs/design/0015-with-wakeup.md, section 7.
 
-use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use crate::units::Nanos;
@@ -20,6 +19,9 @@ pub(super) struct ProbeFlight {
     pub(super) from: i64,
     pub(super) to: i64,
 }
+
+/// The chance of each flight takes a pass over the late stretches of its slice.
+const FLIGHTS_MAX: usize = 1_000;
 
 /// Late stretches of every watched CPU.
 #[derive(Clone, Debug)]
@@ -55,23 +57,13 @@ impl LateStretches {
         self.watched(flight.cpu).meet(flight)
     }
 
-    /// For each of `flights` the share of its shifts by whole intervals, in its slice and on its CPU, that meet a late
-    /// stretch.
-    pub(super) fn chances(&self, flights: &[ProbeFlight]) -> Vec<f64> {
-        let mut chances = vec![0.0; flights.len()];
-        let mut by_slice: BTreeMap<(Option<u16>, usize), Vec<usize>> = BTreeMap::new();
-        for (index, flight) in flights.iter().enumerate() {
-            let cpu = flight.cpu.filter(|cpu| self.by_cpu.contains_key(cpu));
-            if let Some(slice) = self.watched(cpu).slice_of(flight) {
-                by_slice.entry((cpu, slice)).or_default().push(index);
-            }
-        }
-        for ((cpu, slice), indices) in by_slice {
-            let spans: Vec<_> = indices.iter().map(|index| (flights[*index].from, flights[*index].to)).collect();
-            let found = self.watched(cpu).shifts(slice, self.interval).chances(&spans);
-            indices.iter().zip(found).for_each(|(index, chance)| chances[*index] = chance);
-        }
-        chances
+    /// The mean over `flights` of the share of the shifts of each by whole intervals, in its slice and on its CPU, that meet a
+    /// late stretch; of more than [`FLIGHTS_MAX`] over so many at even distances. `None` without flights.
+    pub(super) fn chance(&self, flights: &[ProbeFlight]) -> Option<f64> {
+        let step = flights.len().div_ceil(FLIGHTS_MAX).max(1);
+        let some = || flights.iter().step_by(step);
+        let sum: f64 = some().map(|flight| self.watched(flight.cpu).chance(flight, self.interval)).sum();
+        (!flights.is_empty()).then(|| sum / some().count() as f64)
     }
 
     /// Whether most slots on the CPU of `flight` were past when their thread returned from the one before; of all slots
@@ -145,132 +137,29 @@ impl WatchedCpu {
         Some(if until.is_some_and(|until| since > until) { next } else { before })
     }
 
-    fn shifts(&self, slice: usize, interval: Nanos) -> Shifts {
+    /// The share of the shifts of `flight` by whole intervals that meet a late stretch, of all that lie in its slice; 1 if none
+    /// does, since it is longer.
+    fn chance(&self, flight: &ProbeFlight, interval: Nanos) -> f64 {
+        let Some(slice) = self.slice_of(flight) else { return 0.0 };
         let Slice { start, end, late_from, .. } = self.slices[slice];
         let late_to = self.slices.get(slice + 1).map_or(self.late.len(), |next| next.late_from);
-        Shifts::of(interval.0, start, end, &self.late[late_from..late_to])
-    }
-}
-
-/// The late stretches of a CPU in one slice, and the gaps between them.
-#[derive(Clone, Debug)]
-struct Shifts {
-    interval: i64,
-    start: i64,
-    end: SlotTime,
-    /// The first late slot, and the end of the last late stretch; `None` if no slot was late.
-    late: Option<(i64, SlotTime)>,
-    gaps: Vec<Gap>,
-}
-
-/// An instant of a slice.
-#[derive(Clone, Copy, Debug)]
-struct SlotTime {
-    /// The slot that was last due, from 0.
-    slot: i64,
-    /// Time since that slot was due, ns: at least 0 and less than an interval.
-    phase: i64,
-}
-
-/// Whole slots between two late stretches.
-#[derive(Clone, Copy, Debug)]
-struct Gap {
-    slots: i64,
-    /// Phase at which the earlier stretch ends, in the slot before them.
-    phase: i64,
-}
-
-impl Shifts {
-    /// Slots due every `interval` ns from `start` on, the last wake-up at `end`; `late` ascending and disjoint, each
-    /// from the due time of a slot on.
-    fn of(interval: i64, start: i64, end: i64, late: &[(i64, i64)]) -> Shifts {
-        let interval = interval.max(1);
-        let slot_time = |at: i64| SlotTime::of(at.saturating_sub(start), interval);
-        let gap = |pair: &[(i64, i64)]| {
-            let before = slot_time(pair[0].1);
-            Gap { slots: slot_time(pair[1].0).slot - before.slot - 1, phase: before.phase }
-        };
-        let mut gaps: Vec<Gap> = late.windows(2).map(gap).collect();
-        gaps.sort_by_key(|gap| Reverse(gap.slots));
-        let ends = late.first().zip(late.last());
-        let late = ends.map(|(first, last)| (slot_time(first.0).slot, slot_time(last.1)));
-        Shifts { interval, start, end: slot_time(end), late, gaps }
-    }
-
-    /// For each of `flights` (start, end) the share of its shifts by whole intervals that meet a late stretch, of all
-    /// shifts that lie in the slice. A flight longer than the slice has no shift, and a chance of 1.
-    ///
-    /// For s stretches and p flights O((s + p) log s).
-    fn chances(&self, flights: &[(i64, i64)]) -> Vec<f64> {
-        let Some((first, last)) = self.late else { return vec![0.0; flights.len()] };
-        let crossing = |flight: &(i64, i64)| {
-            let [from, to] = [flight.0, flight.1].map(|at| SlotTime::of(at.saturating_sub(self.start), self.interval));
-            (to.slot.saturating_sub(from.slot), from.phase, to.phase)
-        };
-        let mut order: Vec<(usize, (i64, i64, i64))> = flights.iter().map(crossing).enumerate().collect();
-        // A flight that crosses more slots fits into fewer gaps: those with the most come first.
-        order.sort_by_key(|(_, (crossed, ..))| Reverse(*crossed));
-        let (mut longest, mut phases) = (self.gaps.iter().peekable(), PhaseRanks::of(&self.gaps));
-        let (mut gaps, mut slots) = (0, 0);
-        let mut chances = vec![0.0; flights.len()];
-        for (index, (crossed, phase, last_phase)) in order {
-            while let Some(gap) = longest.next_if(|gap| gap.slots >= crossed) {
-                phases.count(gap.phase);
-                (gaps, slots) = (gaps + 1, slots + gap.slots);
+        let late = &self.late[late_from..late_to];
+        let intervals = |from: i64, to: i64| to.saturating_sub(from).div_euclid(interval.0.max(1));
+        // The first and the last shift, in intervals.
+        let (first, last) = (-intervals(start, flight.from), intervals(flight.to, end));
+        if late.is_empty() || last < first {
+            return if late.is_empty() { 0.0 } else { 1.0 };
+        }
+        let (mut met, mut next) = (0, first);
+        for (due, woke) in late {
+            let begin = next.max(-intervals(*due, flight.to));
+            let until = last.min(intervals(flight.from, *woke));
+            if begin <= until {
+                met += until - begin + 1;
+                next = until + 1;
             }
-            // Shifts by the slot in which they start: from 0 to the last from which the flight ends in the slice.
-            let starts = self.end.slot.saturating_sub(crossed) - i64::from(self.end.phase < last_phase) + 1;
-            let before = first.saturating_sub(crossed).max(0);
-            // It may start in the slot in which a stretch ends if its phase is later.
-            let between = slots - gaps * crossed + phases.below(phase);
-            let after = (starts.saturating_sub(1 + last.slot) + i64::from(last.phase < phase)).max(0);
-            let missing = before + between + after;
-            chances[index] = if starts > 0 { (starts - missing) as f64 / starts as f64 } else { 1.0 };
         }
-        chances
-    }
-}
-
-impl SlotTime {
-    fn of(since_start: i64, interval: i64) -> SlotTime {
-        SlotTime { slot: since_start.div_euclid(interval), phase: since_start.rem_euclid(interval) }
-    }
-}
-
-/// Phases counted so far, by rank: a binary indexed tree (Fenwick 1994).
-struct PhaseRanks {
-    /// All phases that can be counted, ascending.
-    ranks: Vec<i64>,
-    tree: Vec<i64>,
-}
-
-impl PhaseRanks {
-    fn of(gaps: &[Gap]) -> PhaseRanks {
-        let mut ranks: Vec<i64> = gaps.iter().map(|gap| gap.phase).collect();
-        ranks.sort_unstable();
-        PhaseRanks { tree: vec![0; ranks.len() + 1], ranks }
-    }
-
-    fn rank(&self, phase: i64) -> usize {
-        self.ranks.partition_point(|other| *other < phase)
-    }
-
-    fn count(&mut self, phase: i64) {
-        let mut at = self.rank(phase) + 1;
-        while at < self.tree.len() {
-            self.tree[at] += 1;
-            at += at & at.wrapping_neg();
-        }
-    }
-
-    /// The number of counted phases below `phase`.
-    fn below(&self, phase: i64) -> i64 {
-        let (mut at, mut sum) = (self.rank(phase), 0);
-        while at > 0 {
-            sum += self.tree[at];
-            at -= at & at.wrapping_neg();
-        }
-        sum
+        met as f64 / (last - first + 1) as f64
     }
 }
 
@@ -286,6 +175,15 @@ mod tests {
         start: i64,
         end: i64,
         late: Vec<(i64, i64)>,
+    }
+
+    impl SlotsOfSlice {
+        /// The chance of a flight by slots of one slice.
+        fn chance(&self, from: i64, to: i64) -> f64 {
+            let slice = Slice { start: self.start, due: self.end, end: self.end, late_from: 0 };
+            let watched = WatchedCpu { late: self.late.clone(), slices: vec![slice], slots: 0, past: 0 };
+            watched.chance(&on(None, from, to), Nanos(self.interval))
+        }
     }
 
     /// Slots every 10 in each of `slices`; `late` gives due time and lateness.
@@ -344,7 +242,7 @@ mod tests {
             (500, 600, 1.0),
         ] {
             for cpu in [Some(2), None, Some(7)] {
-                let found = stretches.chances(&[on(cpu, 0, 0), on(cpu, from, to)])[1];
+                let found = stretches.chance(&[on(cpu, from, to)]).expect("a flight");
                 assert!((found - expected).abs() < 1e-12, "{from} to {to}: {found} {expected}");
             }
         }
@@ -365,7 +263,7 @@ mod tests {
     fn without_slots_nothing_is_met() {
         let stretches = stretches_of(&[], &[]);
         let flight = on(Some(7), 0, 50);
-        assert_eq!((stretches.meet(&flight), stretches.chances(&[flight])), (false, vec![0.0]));
+        assert_eq!((stretches.meet(&flight), stretches.chance(&[flight])), (false, Some(0.0)));
     }
 
     /// The share of shifts that meet a stretch, by trying each of them in both directions.
@@ -409,11 +307,9 @@ mod tests {
             slots in slots(),
             flights in prop::collection::vec((-20i64..300, 0i64..60), 1..20),
         ) {
-            let SlotsOfSlice { interval, start, end, late } = &slots;
-            let flights: Vec<_> = flights.into_iter().map(|(at, span)| (start + at, start + at + span)).collect();
-            let found = Shifts::of(*interval, *start, *end, late).chances(&flights);
-            for ((from, to), found) in flights.iter().zip(found) {
-                let tried = chance_by_trying(&slots, *from, *to);
+            for (at, span) in flights {
+                let (from, to) = (slots.start + at, slots.start + at + span);
+                let (found, tried) = (slots.chance(from, to), chance_by_trying(&slots, from, to));
                 prop_assert!((found - tried).abs() < 1e-12, "{slots:?} {from} to {to}: {found} {tried}");
             }
         }
@@ -423,25 +319,11 @@ mod tests {
     fn probes_in_step_with_the_slots_meet_all_or_no_stretches() {
         // One of a hundred slots is late, by a third of the interval.
         let late: Vec<(i64, i64)> = (0..10).map(|each| (each * 3_000, each * 3_000 + 10)).collect();
-        let shifts = Shifts::of(30, 0, 30_000, &late);
+        let slots = SlotsOfSlice { interval: 30, start: 0, end: 30_000, late };
         // Over all phases the first two would meet 15 in 3,000. The last one would have to start before slot 0.
-        let chances = shifts.chances(&[(15, 20), (3_000, 3_005), (3_011, 3_029), (3_011, 3_030)]);
-        for (found, expected) in chances.into_iter().zip([0.0, 0.01, 0.0, 0.009]) {
+        for (from, to, expected) in [(15, 20, 0.0), (3_000, 3_005, 0.01), (3_011, 3_029, 0.0), (3_011, 3_030, 0.009)] {
+            let found = slots.chance(from, to);
             assert!((found - expected).abs() < 1e-4, "{found} {expected}");
-        }
-    }
-
-    #[test]
-    fn over_all_phases_chance_is_the_share_of_start_times() {
-        let (interval, end) = (100, 100_000);
-        let late: Vec<(i64, i64)> = (1..20).map(|each| (each * 4_900, each * 4_900 + each * 170 % 1_300)).collect();
-        let shifts = Shifts::of(interval, 0, end, &late);
-        for span in [0, 40, 350, 4_000] {
-            let flights: Vec<(i64, i64)> = (0..interval).map(|phase| (phase, phase + span)).collect();
-            let mean = shifts.chances(&flights).iter().sum::<f64>() / interval as f64;
-            let within = |at: &i64| late.iter().any(|(due, woke)| *due <= at + span && *woke >= *at);
-            let starts = (0..=end - span).filter(within).count() as f64 / (end - span + 1) as f64;
-            assert!((mean - starts).abs() < 2e-3, "{span}: {mean} {starts}");
         }
     }
 }

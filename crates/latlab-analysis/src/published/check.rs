@@ -11,8 +11,7 @@ use super::mistake::{Aspect, Hypothesis, MISTAKES, Mistake, combined, single};
 use super::numbers::{Numbers, Rules};
 use crate::diagnostics::Failure;
 use crate::stats::observations_needed;
-use crate::units::Nanos;
-use crate::units::human::{TimeUnit, counted, listed};
+use crate::units::human::{TimeUnit, counted};
 
 /// What the data say about a published figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,25 +44,6 @@ impl Serialize for ClaimVerdict {
     }
 }
 
-/// Mistakes that reproduce a figure.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Explanation {
-    /// Their codes.
-    pub mistakes: Vec<&'static str>,
-    /// The figure with them.
-    pub value: f64,
-}
-
-/// How the time-out of select(2), which wakes a thread later by 0.1 % of it, shows in a figure of wake-ups.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum StretchPlace {
-    /// All values are at least as long as the stretch: it is a part of them.
-    Values,
-    /// The published figure exceeds the recomputed one by about the stretch.
-    Difference,
-}
-
 /// A published figure with its verdict: in ns, as a number without a unit, or as a count or share.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CheckedClaim {
@@ -88,14 +68,16 @@ pub struct CheckedClaim {
     pub supported: bool,
     /// Of a quantile how many values lie beyond it, n·min(q, 1 − q).
     pub beyond: Option<f64>,
-    /// What reproduces the published digits: the chosen mistakes, then others, the fewest first.
-    pub explanations: Vec<Explanation>,
-    pub stretch: Option<StretchPlace>,
+    /// The figure with the mistakes that reproduce it.
+    pub reproduced: Option<f64>,
 }
 
 /// Claims that the same mistakes explain.
 #[derive(Debug, Serialize)]
 pub struct ExplainedGroup {
+    /// Its place among the hypotheses.
+    #[serde(skip)]
+    hypothesis: usize,
     pub mistakes: Vec<&'static Mistake>,
     /// Indices of the claims that do not hold, and that they reproduce.
     pub figures: Vec<usize>,
@@ -105,25 +87,11 @@ pub struct ExplainedGroup {
     pub chance: f64,
 }
 
-/// A claim without a verdict.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct UndecidedClaim {
-    pub claim: String,
-    pub figure: String,
-    /// A stable name of why.
-    pub reason: &'static str,
-    pub sentence: String,
-    #[serde(skip)]
-    remedy: &'static str,
-}
-
 /// Published figures with their verdicts.
 #[derive(Debug)]
 pub struct FigureCheck {
-    /// Each claim that the data decide, in their order.
+    /// In the order of the claims.
     pub claims: Vec<CheckedClaim>,
-    /// The other ones, in their order.
-    pub undecided: Vec<UndecidedClaim>,
     /// Explanations, those of most claims first; their chance may be too large for a verdict.
     pub groups: Vec<ExplainedGroup>,
     /// Combinations of mistakes that were tried; 0 if every claim holds.
@@ -133,26 +101,13 @@ pub struct FigureCheck {
     /// Lost probes, as far as the data state them.
     pub lost: u64,
     pub knows_losses: bool,
-    /// The part of a time-out by which select(2) may wake later, if it shows in a figure.
-    pub stretch: Option<Nanos>,
     /// Whether the log has digits below a nanosecond, which the values have not.
     pub is_rounded: bool,
 }
 
 impl FigureCheck {
     pub fn all_hold(&self) -> bool {
-        self.undecided.is_empty() && self.claims.iter().all(|claim| claim.verdict == ClaimVerdict::Holds)
-    }
-
-    /// The failure that names all undecided claims, if there are any.
-    pub fn refusal(&self) -> Option<Failure> {
-        let first = self.undecided.first()?;
-        let claims: Vec<String> = self.undecided.iter().map(|one| format!("`{}`", one.claim)).collect();
-        let mut causes: Vec<&str> = self.undecided.iter().map(|one| one.sentence.as_str()).collect();
-        causes.dedup();
-        let noun = if claims.len() > 1 { "claims" } else { "claim" };
-        let failure = Failure::request(format!("cannot check the {noun} {}", listed(&claims)));
-        Some(failure.because(causes.join("; ")).hint(first.remedy))
+        self.claims.iter().all(|claim| claim.verdict == ClaimVerdict::Holds)
     }
 }
 
@@ -160,31 +115,18 @@ impl FigureCheck {
 const CHANCE_MAX: f64 = 0.05;
 /// Quantiles from this one to its counterpart are not extreme: they are figures of the sample at any n.
 const BODY: f64 = 0.25;
-/// The most explanations of a claim that are kept.
-const EXPLANATIONS_MAX: usize = 4;
-/// select(2) may wake later by this part of its time-out: select_estimate_accuracy in
-/// [fs/select.c](https://github.com/torvalds/linux/blob/v6.18/fs/select.c).
-const STRETCH: f64 = 0.001;
-/// The usual timer slack of a thread, which also delays calls that stretch nothing.
-const TIMER_SLACK_NS: f64 = 50_000.0;
 
-/// Checks `claims` about `data`. `unit` is that of claims without one. A claim that the data do not decide counts neither as
-/// evidence for a mistake nor against one.
+/// Checks `claims` about `data`. `unit` is that of claims without one.
 ///
 /// # Errors
-/// Two claims that state different values of one figure.
+/// A claim that the data cannot decide, or two that state different values of one figure.
 pub fn check_figures(
     data: &PublishedData,
     claims: &[FigureClaim],
     unit: Option<TimeUnit>,
 ) -> Result<FigureCheck, Failure> {
-    let (mut scaled, mut undecided) = (Vec::new(), Vec::new());
-    for claim in claims {
-        match ScaledClaim::of(claim, data, unit) {
-            Ok(own) => scaled.push(own),
-            Err(reason) => undecided.push(reason),
-        }
-    }
+    let scaled: Vec<ScaledClaim> =
+        claims.iter().map(|claim| ScaledClaim::of(claim, data, unit)).collect::<Result<_, _>>()?;
     expect_one_value(&scaled)?;
     let mut search = Search::of(data, &scaled, vec![Vec::new()]);
     if !search.failing.is_empty() {
@@ -193,17 +135,12 @@ pub fn check_figures(
     }
     let groups = search.groups();
     let n = data.answered() + data.lost;
-    let mut checked: Vec<CheckedClaim> = (0..scaled.len()).map(|at| search.checked(at, &groups, n)).collect();
-    let minimum = data.values[data.warmup..].iter().copied().fold(f64::INFINITY, f64::min);
-    let stretch = data.sleep.map(|sleep| sleep.0 as f64 * STRETCH).filter(|stretch| *stretch > TIMER_SLACK_NS);
-    for claim in &mut checked {
-        claim.unit = (data.is_timed && claim.stated.figure.is_of_values()).then_some("ns");
-        claim.stretch = stretch.and_then(|stretch| stretch_place(claim, minimum, stretch));
-    }
+    let checked = |at: usize| CheckedClaim {
+        unit: (data.is_timed && scaled[at].claim.figure.is_of_values()).then_some("ns"),
+        ..search.checked(at, &groups, n)
+    };
     Ok(FigureCheck {
-        stretch: stretch.filter(|_| checked.iter().any(|claim| claim.stretch.is_some())).map(|ns| Nanos(ns as i64)),
-        claims: checked,
-        undecided,
+        claims: (0..scaled.len()).map(checked).collect(),
         groups,
         tried: search.hypotheses.len() - 1,
         answered: data.answered(),
@@ -211,18 +148,6 @@ pub fn check_figures(
         knows_losses: data.knows_losses,
         is_rounded: data.is_rounded,
     })
-}
-
-fn stretch_place(claim: &CheckedClaim, minimum: f64, stretch: f64) -> Option<StretchPlace> {
-    if !claim.stated.figure.is_of_values() || claim.stated.figure == PublishedFigure::Stddev {
-        return None;
-    }
-    if minimum >= 0.9 * stretch {
-        return Some(StretchPlace::Values);
-    }
-    // The slack delays the exact call as well.
-    let expected = stretch - 1.2 * TIMER_SLACK_NS..=1.1 * stretch;
-    expected.contains(&(claim.published - claim.recomputed?)).then_some(StretchPlace::Difference)
 }
 
 /// A claim in the unit of the data.
@@ -236,20 +161,21 @@ struct ScaledClaim {
 }
 
 impl ScaledClaim {
-    fn of(claim: &FigureClaim, data: &PublishedData, typed: Option<TimeUnit>) -> Result<ScaledClaim, UndecidedClaim> {
-        let undecided = |reason, sentence: String, remedy| {
-            Err(UndecidedClaim { claim: claim.text.clone(), figure: claim.figure.name(), reason, sentence, remedy })
+    fn of(claim: &FigureClaim, data: &PublishedData, typed: Option<TimeUnit>) -> Result<ScaledClaim, Failure> {
+        let undecided = |cause: &str, remedy| {
+            let failure = Failure::request(format!("cannot check the claim `{}`", claim.text));
+            Err(failure.because(cause).hint(remedy))
         };
         let is_of_values = claim.figure.is_of_values();
         let time = typed.map(PublishedUnit::Time).filter(|_| is_of_values && data.is_timed);
         let unit = match claim.unit.or(time) {
             Some(PublishedUnit::Time(_)) if !data.is_timed => {
                 let remedy = "say which unit they have, such as `--unit us`, or leave that of the claim out";
-                return undecided("unit-unknown", "the numbers of the file have no unit".into(), remedy);
+                return undecided("the numbers of the file have no unit", remedy);
             }
             None if is_of_values && data.is_timed => {
                 let remedy = "write it behind the number: `mean=296us`";
-                return undecided("unit-missing", "a unit is missing".into(), remedy);
+                return undecided("a unit is missing", remedy);
             }
             Some(PublishedUnit::Percent) => 0.01,
             Some(PublishedUnit::Time(unit)) => unit.nanos(),
@@ -258,19 +184,17 @@ impl ScaledClaim {
         let step = unit / 10_f64.powi(claim.decimals as i32);
         match claim.figure {
             PublishedFigure::Lost | PublishedFigure::LossRatio if !data.knows_losses => undecided(
-                "losses-unknown",
-                "the log does not state losses: that it has none says nothing".into(),
+                "the log does not state losses: that it has none says nothing",
                 "leave the claim out; recordings of latlab and logs of ping, irtt and sockperf state losses",
             ),
             PublishedFigure::N if !data.knows_losses && data.missing_ids > 0 => {
                 let missing = counted(data.missing_ids as usize, "number");
-                let sentence =
+                let cause =
                     format!("its rows leave out {missing}, and the log does not state whether these probes were lost");
-                undecided("probes-missing", sentence, "leave the claim out; the other figures are of the rows")
+                undecided(&cause, "leave the claim out; the other figures are of the rows")
             }
             _ if is_of_values && data.is_rounded && step < 0.999 => undecided(
-                "too-fine",
-                "the values of the log are rounded to 1 ns, and a claim is finer".into(),
+                "the values of the log are rounded to 1 ns, and a claim is finer",
                 "leave its last digits out, or check the values as one number on each line of a file, with `--unit`",
             ),
             _ => Ok(ScaledClaim { claim: claim.clone(), unit, value: claim.value * unit, step }),
@@ -383,6 +307,7 @@ impl<'a> Search<'a> {
         let holding = (0..self.claims.len()).filter(|claim| !self.failing.contains(claim));
         let mistakes: Vec<&'static Mistake> = self.hypotheses[hypothesis].iter().map(|at| &MISTAKES[*at]).collect();
         ExplainedGroup {
+            hypothesis,
             against: holding.filter(|claim| !self.reproduces(hypothesis, *claim)).collect(),
             chance: self.chance(&figures, mistakes.len()),
             mistakes,
@@ -436,30 +361,8 @@ impl<'a> Search<'a> {
             truncated: holds && recomputed.is_some_and(|figure| !own.is_rounded_from(figure)),
             supported,
             beyond: quantile.map(|q| n as f64 * q.min(1.0 - q)),
-            explanations: group.map(|group| self.explanations(at, group)).unwrap_or_default(),
-            stretch: None,
+            reproduced: group.and_then(|group| self.figures[group.hypothesis][at]),
         }
-    }
-
-    /// What reproduces a claim: the mistakes of its group, then those that no simpler ones are a part of.
-    fn explanations(&self, claim: usize, group: &ExplainedGroup) -> Vec<Explanation> {
-        let explanation = |at: usize| {
-            let mistakes = self.hypotheses[at].iter().map(|mistake| MISTAKES[*mistake].code).collect();
-            Some(Explanation { mistakes, value: self.figures[at][claim]? })
-        };
-        let reproducing = (1..self.hypotheses.len()).filter(|at| self.reproduces(*at, claim)).filter_map(explanation);
-        let chosen: Vec<&str> = group.mistakes.iter().map(|mistake| mistake.code).collect();
-        let (mut found, others): (Vec<Explanation>, Vec<Explanation>) =
-            reproducing.partition(|one| one.mistakes == chosen);
-        for other in others {
-            let is_part = |one: &[&str], of: &[&str]| one.iter().all(|code| of.contains(code));
-            let is_known = found.iter().any(|one| is_part(&one.mistakes, &other.mistakes));
-            if !is_known && !is_part(&other.mistakes, &chosen) {
-                found.push(other);
-            }
-        }
-        found.truncate(EXPLANATIONS_MAX);
-        found
     }
 }
 

@@ -1,4 +1,4 @@
-//! Claims as typed: published figures with the precision of their text, and published orders of groups.
+//! Claims as typed: published figures with the precision of their text.
 
 use thiserror::Error;
 
@@ -100,7 +100,7 @@ impl FigureClaim {
     /// Parses `mean=296us`.
     fn parse(text: &str) -> Result<FigureClaim, ClaimError> {
         let refuse = |cause: String| ClaimError { text: text.into(), cause };
-        let (name, number) = text.split_once('=').ok_or_else(|| refuse("it has neither `=` nor `<` nor `>`".into()))?;
+        let (name, number) = text.split_once('=').ok_or_else(|| refuse("it has no `=`".into()))?;
         let figure = PublishedFigure::named(name).ok_or_else(|| refuse(unknown_figure(name)))?;
         let (value, decimals, unit) =
             parse_number(number).map_err(|cause| refuse(format!("of `{number}`: {cause}")))?;
@@ -146,42 +146,6 @@ fn unknown_figure(name: &str) -> String {
     }
 }
 
-/// A published order of two groups: `a > b`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OrderClaim {
-    /// With single blanks.
-    pub text: String,
-    /// The group that is claimed to have the larger figure.
-    pub greater: String,
-    pub lesser: String,
-}
-
-impl OrderClaim {
-    /// Parses `a`, `>` and `b`, if there are so many words.
-    fn parse(words: &[&str]) -> Result<OrderClaim, ClaimError> {
-        let text = words.join(" ");
-        let is_name = |word: &&str| !word.contains(['<', '>', '=']);
-        let (left, right) = match words {
-            [left, _, right] if is_name(left) && is_name(right) => (*left, *right),
-            _ => {
-                let cause = "an order has two names with one `<` or `>` between them".into();
-                return Err(ClaimError { text, cause });
-            }
-        };
-        if left == right {
-            return Err(ClaimError { text, cause: "it names the same group twice".into() });
-        }
-        let (greater, lesser) = if words[1] == ">" { (left, right) } else { (right, left) };
-        Ok(OrderClaim { greater: greater.into(), lesser: lesser.into(), text })
-    }
-}
-
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct StatedClaims {
-    pub figures: Vec<FigureClaim>,
-    pub orders: Vec<OrderClaim>,
-}
-
 /// A claim that cannot be parsed.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("cannot read the claim `{text}`")]
@@ -194,66 +158,39 @@ impl Explain for ClaimError {
     fn explain(&self) -> Failure {
         Failure::request(self).because(&self.cause).hint(
             "`FIGURE=VALUE` with the published digits and the unit, such as `mean=296us`, `p99.9=11.026ms`, `max=3.2ms`, \
-             `n=50000` or `lost=5`; of groups `a > b` or `a < b`",
+             `n=50000` or `lost=5`; `latlab compare` says whether groups differ",
         )
     }
 }
 
-impl StatedClaims {
-    /// Adds the claims of `text`: words between blanks; `#` begins a comment up to the end of its line.
-    ///
-    /// # Errors
-    /// The first claim that cannot be parsed.
-    pub fn add(&mut self, text: &str) -> Result<(), ClaimError> {
-        text.lines().try_for_each(|line| self.add_line(line.split('#').next().unwrap_or_default()))
-    }
-
-    fn add_line(&mut self, line: &str) -> Result<(), ClaimError> {
-        let line = line.replace('<', " < ").replace('>', " > ");
-        let words: Vec<&str> = line.split_whitespace().collect();
-        let mut rest = words.as_slice();
-        while let Some(first) = rest.first() {
-            let is_sign = |word: &&str| matches!(*word, "<" | ">");
-            let taken = match rest.get(1) {
-                next if is_sign(first) || next.is_some_and(is_sign) => {
-                    let taken = rest.len().min(3);
-                    self.orders.push(OrderClaim::parse(&rest[..taken])?);
-                    taken
-                }
-                Some(unit) if first.contains('=') && PublishedUnit::named(unit).is_some() => {
-                    self.figures.push(FigureClaim::parse(&format!("{first}{unit}"))?);
-                    2
-                }
-                _ => {
-                    self.figures.push(FigureClaim::parse(first)?);
-                    1
-                }
-            };
-            rest = &rest[taken..];
+/// The claims in `text`: words between blanks; `#` begins a comment up to the end of its line.
+///
+/// # Errors
+/// The first claim that cannot be parsed.
+pub fn parse_claims(text: &str) -> Result<Vec<FigureClaim>, ClaimError> {
+    let mut claims = Vec::new();
+    for line in text.lines() {
+        let mut words = line.split('#').next().unwrap_or_default().split_whitespace().peekable();
+        while let Some(word) = words.next() {
+            let is_unit = |next: &&str| word.contains('=') && PublishedUnit::named(next).is_some();
+            let unit = words.next_if(is_unit).unwrap_or_default();
+            claims.push(FigureClaim::parse(&format!("{word}{unit}"))?);
         }
-        Ok(())
     }
-
-    pub fn is_empty(&self) -> bool {
-        self.figures.is_empty() && self.orders.is_empty()
-    }
+    Ok(claims)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn stated(text: &str) -> StatedClaims {
-        let mut claims = StatedClaims::default();
-        claims.add(text).expect(text);
-        claims
-    }
-
     #[test]
     fn claims_keep_the_precision_of_their_text() {
-        let claims = stated("mean=296us p99.9=11.026ms  n=50_000 # the first row\nloss=0.5% avg=-1.50 ms sd=.5us");
+        let claims =
+            parse_claims("mean=296us p99.9=11.026ms  n=50_000 # the first row\nloss=0.5% avg=-1.50 ms sd=.5us")
+                .expect("claims");
         let read: Vec<(String, f64, usize)> =
-            claims.figures.iter().map(|claim| (claim.figure.name(), claim.value, claim.decimals)).collect();
+            claims.iter().map(|claim| (claim.figure.name(), claim.value, claim.decimals)).collect();
         let expected = [
             ("mean", 296.0, 0),
             ("p99.9", 11.026, 3),
@@ -263,23 +200,14 @@ mod tests {
             ("stddev", 0.5, 1),
         ];
         assert_eq!(read, expected.map(|(name, value, decimals)| (name.to_owned(), value, decimals)));
-        assert_eq!(claims.figures[3].unit, Some(PublishedUnit::Percent));
-        assert_eq!(claims.figures[4].unit, Some(PublishedUnit::Time(TimeUnit::Millis)));
-    }
-
-    #[test]
-    fn orders_are_read_in_every_spelling() {
-        let claims = stated("a > b mean=1ns c<d\ne >f\ng< h");
-        let orders: Vec<(&str, &str)> =
-            claims.orders.iter().map(|order| (order.greater.as_str(), order.lesser.as_str())).collect();
-        assert_eq!(orders, [("a", "b"), ("d", "c"), ("e", "f"), ("h", "g")]);
-        assert_eq!(claims.figures.len(), 1);
+        assert_eq!(claims[3].unit, Some(PublishedUnit::Percent));
+        assert_eq!(claims[4].unit, Some(PublishedUnit::Time(TimeUnit::Millis)));
     }
 
     #[test]
     fn other_text_is_refused_with_the_claim() {
         for (text, cause) in [
-            ("mean", "neither"),
+            ("mean", "no `=`"),
             ("mean=", "decimal"),
             ("mean=fast", "decimal"),
             ("mean=--5us", "decimal"),
@@ -290,15 +218,12 @@ mod tests {
             ("n=3us", "not have that unit"),
             ("mean=3%", "not have that unit"),
             ("mean=1234567890123456us", "more than 15 digits"),
-            ("a >", "two names"),
-            ("> b", "two names"),
-            ("a > b=c", "two names"),
-            ("a > a", "twice"),
+            ("a > b", "no `=`"),
             ("n=50,000", "it has a comma"),
             ("mean=1.25e-05s", "it has an exponent"),
             ("n=1E+4", "it has an exponent"),
         ] {
-            let error = StatedClaims::default().add(text).expect_err(text);
+            let error = parse_claims(text).expect_err(text);
             assert!(error.cause.contains(cause) && error.to_string().contains('`'), "{error:?}");
         }
     }

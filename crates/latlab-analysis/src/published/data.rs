@@ -2,13 +2,12 @@
 
 use crate::metric::Metric;
 use crate::metric_sample::MetricSample;
+use crate::plan::Kind;
 use crate::plan::defaults::NUMBERS_MAX;
-use crate::plan::{Kind, Schedule};
 use crate::probe::{Fate, Phase};
 use crate::recording::reader::{IntColumn, ProbeBatch, ProbeColumn};
 use crate::sample::INFINITE;
 use crate::source::{ProbeSource, RowVisitor, value_at, visit_rows};
-use crate::units::Nanos;
 use crate::units::human::TimeUnit;
 
 /// Whether published figures are of round trips or of their halves.
@@ -49,8 +48,6 @@ pub struct PublishedData {
     /// Numbers of packets without a row, between the first and the last.
     pub missing_ids: u64,
     pub halving: Halving,
-    /// The interval of the sleeps, if the values are latencies of wake-ups.
-    pub sleep: Option<Nanos>,
     /// Whether the log has digits below a nanosecond, which the values have not.
     pub is_rounded: bool,
 }
@@ -71,13 +68,12 @@ impl PublishedData {
             knows_losses: false,
             missing_ids: 0,
             halving: Halving::Unknown,
-            sleep: None,
             is_rounded: false,
         }
     }
 
-    /// The values of `metric` of a recording. The user may state that the published figures are of halves, and the interval
-    /// of the sleeps. `None` if there are more values than a check takes.
+    /// The values of `metric` of a recording. The user may state that the published figures are of halves. `None` if there are
+    /// more values than a check takes.
     ///
     /// # Errors
     /// If the rows cannot be read.
@@ -85,7 +81,6 @@ impl PublishedData {
         source: &S,
         metric: Metric,
         is_halved: bool,
-        sleep: Option<Nanos>,
     ) -> Result<Option<PublishedData>, S::Error> {
         let is_round_trip = matches!(metric, Metric::RoundTripDelay | Metric::RoundTripDelayLessDwell);
         let rows = SampleRows::of(source, metric, is_round_trip)?;
@@ -94,16 +89,10 @@ impl PublishedData {
         }
         let manifest = source.manifest();
         let (import, facts) = (manifest.spec.import(), manifest.run.import.as_ref());
-        let interval = match (import, manifest.spec.schedule()) {
-            (Some(import), _) => import.interval_ns,
-            (None, Schedule::Periodic { interval_ns }) => Some(interval_ns),
-            _ => None,
-        };
-        let sleep = sleep.or(interval.filter(|_| metric == Metric::WakeupLatency));
         let is_halved = is_halved || import.is_some_and(|import| import.halves_doubled);
-        // What another tool calls a delay may be a round trip or its half, unless it is that of a sleep.
+        // What another tool calls a delay may be a round trip or its half.
         let halving = match metric {
-            Metric::Delay if sleep.is_none() && !is_halved => Halving::Unknown,
+            Metric::Delay if !is_halved => Halving::Unknown,
             _ if is_halved && (is_round_trip || metric == Metric::Delay) => Halving::Halved,
             _ if is_round_trip => Halving::Whole,
             _ => Halving::NotRoundTrip,
@@ -127,7 +116,6 @@ impl PublishedData {
             // Where every loss is stated, gaps add nothing.
             missing_ids: if knows_losses { 0 } else { facts.map_or(0, |facts| facts.missing_ids) },
             halving,
-            sleep,
             is_rounded: facts.is_some_and(|facts| facts.finer_digits == Some(true)),
             ..PublishedData::of_values(all.values, true)
         }))
@@ -244,7 +232,7 @@ mod tests {
     use crate::plan::Work;
 
     fn recorded(source: &InMemory, metric: Metric) -> PublishedData {
-        PublishedData::of_recording(source, metric, false, None).expect("in memory").expect("few values")
+        PublishedData::of_recording(source, metric, false).expect("in memory").expect("few values")
     }
 
     fn value(seq: u64, value_ns: Option<i64>, count: u64) -> LoggedValue {
@@ -254,7 +242,6 @@ mod tests {
     #[test]
     fn the_recording_of_a_log_says_what_its_values_are() {
         let values = vec![value(3, Some(500), 1), value(4, None, 1), value(7, Some(400), 1)];
-        let second = Nanos::from_secs(1);
         let facts = ImportFacts { lost_without_row: 2, missing_ids: 2, ..ImportFacts::default() };
         for (metric, halves_doubled, unit, halving, id_unit) in [
             (Metric::RoundTripDelay, true, None, Halving::Halved, 1.0),
@@ -265,8 +252,7 @@ mod tests {
             let mut source = logged(values.clone(), true);
             if let Work::Import(spec) = &mut source.manifest.spec.work {
                 (spec.format, spec.metric, spec.unit) = ("csv".into(), Some(metric), None);
-                (spec.halves_doubled, spec.interval_ns) = (halves_doubled, Some(second));
-                spec.states_losses = false;
+                (spec.halves_doubled, spec.states_losses) = (halves_doubled, false);
             }
             source.manifest.run.import = Some(ImportFacts { value_unit: unit.map(Into::into), ..facts.clone() });
             let data = recorded(&source, metric);
@@ -276,12 +262,12 @@ mod tests {
                 "{metric:?}"
             );
             assert_eq!((data.values, data.ids), (vec![500.0, 400.0], Some(vec![3, 7])));
-            assert_eq!((data.sleep.is_some(), data.knows_losses), (metric == Metric::WakeupLatency, false));
+            assert!(!data.knows_losses);
         }
         let counted = recorded(&logged(vec![value(0, Some(5), 1), value(1, Some(6), 2)], false), Metric::Delay);
         assert_eq!((counted.ids, counted.values), (None, vec![5.0, 6.0, 6.0]), "a count has no number");
         let many = logged(vec![value(0, Some(5), 100_000_000_000)], false);
-        assert_eq!(PublishedData::of_recording(&many, Metric::Delay, false, None).expect("in memory"), None);
+        assert_eq!(PublishedData::of_recording(&many, Metric::Delay, false).expect("in memory"), None);
     }
 
     #[test]
@@ -302,7 +288,7 @@ mod tests {
         assert_eq!((data.values.as_slice(), data.warmup), (&[900_000.0, 50_000.0, 40_000.0][..], 1));
         assert_eq!((data.ids, data.dwell), (Some(vec![0, 1, 4]), Some(vec![2_000.0; 3])));
         assert_eq!((data.lost, data.warmup_lost, data.knows_losses), (2, 2, true));
-        assert_eq!((data.less_dwell, data.sleep, data.halving), (false, None, Halving::Whole));
+        assert_eq!((data.less_dwell, data.halving), (false, Halving::Whole));
         let response = recorded(&source, Metric::ResponseTime);
         assert_eq!((response.values.as_slice(), response.lost), (&[51_000.0, 41_000.0][..], 3));
         assert_eq!((response.ids, response.halving), (None, Halving::NotRoundTrip));

@@ -6,11 +6,7 @@ mod claim;
 mod data;
 mod mistake;
 mod numbers;
-mod order;
 
-pub use check::{
-    CheckedClaim, ClaimVerdict, ExplainedGroup, Explanation, FigureCheck, StretchPlace, UndecidedClaim, check_figures,
-};
-pub use claim::{PublishedUnit, StatedClaims};
+pub use check::{CheckedClaim, ClaimVerdict, ExplainedGroup, FigureCheck, check_figures};
+pub use claim::{FigureClaim, PublishedUnit, parse_claims};
 pub use data::{Halving, PublishedData};
-pub use order::{CheckedOrder, check_orders};

@@ -71,18 +71,6 @@ fn verdicts(comparisons: &Comparisons) -> TableView {
     parts(comparisons, &[], false).into_iter().find_map(table).expect("rows")
 }
 
-#[test]
-fn text_has_the_effect_first_and_p_last() {
-    let text = shown(&comparisons(&agenda(true)), false, 80);
-    assert!(
-        text.starts_with("several metrics by load: 10 runs × 3 blocks each, interleaved, 95 % intervals\n"),
-        "{text}"
-    );
-    let row = text.lines().find(|line| line.starts_with(" p50")).expect("a row");
-    assert!(row.contains("−15.0 % [") && row.ends_with("lower        0.001"), "{row}");
-    assert!(text.contains("gate `p99 <= +5%` met for `cpu=80%`: −27.7 % ["), "{text}");
-}
-
 /// Eight runs of each combination of interval, load and call, and a governor that cannot be set.
 fn of_several_factors() -> Comparisons {
     let mut agenda = ComparisonRequest::default();
@@ -206,32 +194,6 @@ fn a_table_fits_the_terminal() {
 }
 
 #[test]
-fn documents_conform_to_the_schema() {
-    for shift in [false, true] {
-        let comparisons = comparisons(&agenda(shift));
-        let document = json(&comparisons, &gated(&comparisons), Companions::default());
-        schemas::check("compare", &document);
-        let value: serde_json::Value = serde_json::from_str(&document).expect("JSON");
-        assert_eq!(value["groups"].as_array().map(Vec::len), Some(3));
-        assert_eq!((&value["groups"][0]["runs"], &value["groups"][0]["statistic"]), (&30.into(), &"p50".into()));
-        assert_eq!(value["comparisons"][0]["verdict"], "lower");
-        assert_eq!(value["shifts"].as_array().map_or(0, Vec::len), if shift { 22 } else { 0 });
-    }
-    let about = serde_json::json!({
-        "id": "00000000000000ee", "name": "e", "directory": "e", "recipe": null, "finished": true, "blocks": 1,
-        "changed": 0, "dropped": [],
-    });
-    let run = serde_json::json!({
-        "block": 1, "position": 1, "condition": 1, "factors": {}, "repetition": 1, "warmup": false,
-        "outcome": "completed", "recording": "r", "reason": null,
-    });
-    let experiment = Companions { experiment: Some(about), runs: Some(serde_json::json!([run])) };
-    let document = json(&comparisons(&agenda(false)), &[], experiment);
-    schemas::check("compare", &document);
-    assert!(document.contains("\"recording\": \"r\""));
-}
-
-#[test]
 fn numbers_of_unknown_unit_are_shown_without_one() {
     let lines =
         |values: &[f64]| values.iter().map(|value| ObservedRun::bare("line".into(), *value)).collect::<Vec<_>>();
@@ -253,24 +215,4 @@ fn numbers_of_unknown_unit_are_shown_without_one() {
     let columns = |line: &str| line.split(',').count();
     let mut every = lines.lines();
     assert_eq!(every.next().map(columns), Some(25));
-}
-
-#[test]
-fn unsupported_quantiles_are_named() {
-    let agenda = agenda(true);
-    let caveat = |is_unsupported: &dyn Fn(f64) -> bool| {
-        let mut all = runs("none", 1.0, &agenda);
-        for (figure, quantity) in all[0].figures.iter_mut().zip(agenda.quantities()) {
-            if let RunFigure::Finite { supported, .. } = figure {
-                *supported = !quantity.quantile().is_some_and(is_unsupported);
-            }
-        }
-        all.extend(runs("cpu=80%", 0.85, &agenda));
-        let groups = RunGroups::by("load", all).expect("two loads");
-        let found = compare(groups, &agenda, &ComparisonOptions::at(0.95)).expect("a baseline");
-        let caveat = found.caveats.iter().find(|caveat| caveat.code == "few-observations").expect("a caveat");
-        caveat.message.split(": ").nth(1).unwrap_or_default().to_owned()
-    };
-    assert_eq!(caveat(&|q| !(0.15..0.95).contains(&q)), "p99 in 1 run, p10 in 1 run, p99.9 in 1 run");
-    assert_eq!(caveat(&|q| q == 0.5), "p50 in 1 run");
 }

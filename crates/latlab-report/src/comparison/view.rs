@@ -338,7 +338,7 @@ fn design(comparisons: &Comparisons, interleaved: bool) -> String {
     let with_runs = comparisons.groups.groups.iter().filter(|group| !group.runs.is_empty());
     let sizes: BTreeSet<usize> = with_runs.map(size).collect();
     let count = |count: usize| human::grouped(count as u64);
-    let plural = |number: usize| format!("{} {noun}{}", count(number), if number == 1 { "" } else { "s" });
+    let plural = |number: usize| counted(number, noun);
     let [least, most] = [sizes.first(), sizes.last()].map(|size| size.copied().unwrap_or(0));
     let is_full = counts.len() == 1 && groups.iter().all(|group| group.len() == blocks);
     let size = if least == most { plural(most) } else { format!("{} to {}", count(least), plural(most)) };
@@ -370,7 +370,7 @@ fn footnotes(comparisons: &Comparisons, names: &GroupNames<'_>, explain: bool) -
         (asked, losses) if losses > 1 => format!(", Holm over {asked} comparisons, and apart over {losses} of losses"),
         _ => String::new(),
     };
-    let more = if explain { "" } else { "; details: `--explain`" };
+    let more = if explain { "" } else { "; details: `latlab compare --explain`" };
     notes.push(format!("p values: {over}{family}{more}"));
     let equivalent = comparisons.rows.iter().filter(|row| row.verdict == Verdict::Equivalent);
     let mut margins: Vec<String> = equivalent.filter_map(|row| row.margin).map(human::percent).collect();

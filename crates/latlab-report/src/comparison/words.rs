@@ -3,7 +3,7 @@
 use crate::analysis::comparison::{
     Comparison, ComparisonMethod, Effect, Evidence, FigureScale, Quantity, UndecidedReason,
 };
-use crate::units::human::{self, ABSENT, BitRateUnit, TimeUnit};
+use crate::units::human::{self, ABSENT, BitRateUnit, TimeUnit, counted};
 
 /// Plain numbers below this value need more than three decimals.
 const SMALL: f64 = 0.1;
@@ -160,10 +160,6 @@ pub(super) fn p_value(p: Option<f64>) -> String {
     }
 }
 
-fn runs(count: usize) -> String {
-    if count == 1 { "1 run".into() } else { format!("{} runs", human::grouped(count as u64)) }
-}
-
 /// Instead of a number of runs that would not be measured.
 pub(super) const IMPRACTICAL: &str = "no practical number of runs would decide";
 /// Runs of each group up to which their number is given: of the default 10 s, 100 runs of two conditions take half an hour …
@@ -207,12 +203,7 @@ pub(crate) fn reason(row: &Comparison) -> Option<String> {
 /// Formats as `4 against 4 runs`.
 pub(super) fn sizes(row: &Comparison) -> String {
     let (baseline, candidate) = row.evidence.runs;
-    let counted = if row.evidence.of_means {
-        format!("{candidate} {}", if candidate == 1 { "file" } else { "files" })
-    } else {
-        runs(candidate)
-    };
-    format!("{baseline} against {counted}")
+    format!("{baseline} against {}", counted(candidate, if row.evidence.of_means { "file" } else { "run" }))
 }
 
 /// Formats `infinite in 2 of 6 runs of the baseline and 6 of 6 of the candidate`.
@@ -222,7 +213,7 @@ fn without_answers(row: &Comparison) -> String {
     format!(
         "{what} in {} of {} of the baseline and {} of {} of the candidate",
         counts.0,
-        self::runs(runs.0),
+        counted(runs.0, "run"),
         counts.1,
         runs.1
     )
@@ -264,8 +255,7 @@ fn undecided_because(row: &Comparison, undecided: UndecidedReason) -> Option<Str
         // Said once below the table, of all such rows.
         UndecidedReason::TooFewRuns { .. } => return None,
         UndecidedReason::TooFewBoots { boots, needed } => {
-            let noun = if boots == 1 { "boot" } else { "boots" };
-            format!("{boots} {noun}; at least {needed} are needed to say something about boots")
+            format!("{}; at least {needed} are needed to say something about boots", counted(boots, "boot"))
         }
         UndecidedReason::NoCommonBlock => {
             "no block has runs of both at the same levels of the other factors; without `--by` conditions are compared"
@@ -282,7 +272,7 @@ fn undecided_because(row: &Comparison, undecided: UndecidedReason) -> Option<Str
         UndecidedReason::ZeroBaseline => "no difference is proven, and of a baseline of 0 no margin is a share".into(),
         UndecidedReason::Overflow => "the figures are too large to be added; scale them down".into(),
         UndecidedReason::Infinite => "infinite in every run of both groups; see `loss_ratio`".into(),
-        UndecidedReason::NoFigure { runs: count } => format!("{} had nothing to compute it from", runs(count)),
+        UndecidedReason::NoFigure { runs: count } => format!("{} had nothing to compute it from", counted(count, "run")),
     };
     Some(words)
 }

@@ -4,30 +4,29 @@ use serde_json::{Value, json};
 
 use crate::analysis::experiment::{AaTest, Drift};
 use crate::stats::{Share, Slope};
-use crate::text::{Style, width, wrap};
 use crate::units::human::{percent, signed};
+use crate::view::{ColumnView, RowView, TableView};
 
-const INDENT: usize = 34;
 /// In shorter experiments the drift is shown per minute.
 const SHORT_HOURS: f64 = 0.2;
 
-/// Renders the A/A test as text.
-pub(super) fn text(view: &AaTest, style: Style) -> String {
-    let heading = format!("the same condition under two names, {} runs: every difference found is false", view.runs);
-    let mut lines: Vec<String> = wrap(&heading, style.width).iter().map(|line| style.strong(line)).collect();
-    for (label, found, of) in [
-        ("permutation test, runs in blocks", &view.found, "of blocks and statistics"),
-        ("Student's t, probes of two runs", &view.by_student, "of pairs of runs"),
-        ("Mann-Whitney, probes of two runs", &view.by_ranks, "of pairs of runs"),
-    ] {
-        lines.extend(labelled(label, &share(found, of), style));
-    }
+pub(super) fn table(view: &AaTest) -> TableView {
+    let tests = [
+        ("permutation test of runs", &view.found, "tests"),
+        ("Student's t of probes", &view.by_student, "pairs of runs"),
+        ("Mann-Whitney of probes", &view.by_ranks, "pairs of runs"),
+    ];
     let (unit, hours) = if view.hours < SHORT_HOURS { ("minute", 1.0 / 60.0) } else { ("hour", 1.0) };
-    for Drift { statistic, slope } in &view.drift {
-        lines.extend(labelled(&format!("drift of {statistic} per {unit}"), &drift(slope.as_ref(), hours), style));
-    }
-    lines.extend(wrap(lesson(view), style.width).iter().map(|line| style.quiet(line)));
-    lines.join("\n") + "\n"
+    let found = tests.iter().map(|(_, found, _)| share(found));
+    let found = found.chain(view.drift.iter().map(|Drift { slope, .. }| drift(slope.as_ref(), hours)));
+    let counts = tests.iter().map(|(_, found, of)| format!("{} of {} {of}", found.hits, found.n));
+    let counts = counts.chain(view.drift.iter().map(|_| String::new()));
+    let columns = vec![ColumnView::words("", found), ColumnView::words("", counts)];
+    let drifts = view.drift.iter().map(|own| format!("drift of {} per {unit}", own.statistic));
+    let labels = tests.iter().map(|(label, ..)| (*label).to_owned()).chain(drifts);
+    let title = format!("the same condition under two names, {} runs: every difference found is false", view.runs);
+    let table = TableView::of(title, labels.map(RowView::of).collect(), columns);
+    TableView { legend: lesson(view).into(), ..table }
 }
 
 /// Renders it as the value of the key `experiment.same` of `latlab.compare/1`.
@@ -56,24 +55,15 @@ pub(super) fn document(view: &AaTest) -> Value {
     })
 }
 
-/// Label and text in one line, or the text below the label if the line would be too long.
-fn labelled(label: &str, text: &str, style: Style) -> Vec<String> {
-    if INDENT + width(text) <= style.width {
-        return vec![format!("{label:<INDENT$}{text}")];
-    }
-    let below = wrap(text, style.width.saturating_sub(2).max(1));
-    std::iter::once(label.to_owned()).chain(below.iter().map(|line| format!("  {line}"))).collect()
-}
-
-fn share(share: &Share, of: &str) -> String {
+fn share(share: &Share) -> String {
     let Some(value) = share.value else { return "nothing to compare".into() };
     let end = |end: Option<f64>| end.map(percent).unwrap_or_default();
     let interval = share.interval.map(|interval| format!(" [{}, {}]", end(interval.low), end(interval.high)));
-    format!("{}{} {of}, {} of {}", percent(value), interval.unwrap_or_default(), share.hits, share.n)
+    format!("{}{}", percent(value), interval.unwrap_or_default())
 }
 
 fn drift(slope: Option<&Slope>, hours: f64) -> String {
-    let Some(slope) = slope else { return "not known: too few runs, or none answered".into() };
+    let Some(slope) = slope else { return "not known: too few answers".into() };
     // A slope of logarithms is a factor for each hour.
     let change = |slope: f64| signed((slope * hours).exp_m1() * 100.0);
     let end = |end: Option<f64>| end.map(change).unwrap_or_default();
@@ -94,6 +84,11 @@ fn lesson(view: &AaTest) -> &'static str {
 mod tests {
     use super::*;
     use crate::stats::{Interval, ratio};
+    use crate::text::{Style, draw_table};
+
+    fn text(view: &AaTest) -> String {
+        draw_table(&table(view), Style::PLAIN).join("\n")
+    }
 
     #[test]
     fn shares_and_drift_have_intervals() {
@@ -108,21 +103,21 @@ mod tests {
                 .into(),
             hours: 2.0,
         };
-        let shown = text(&view, Style::PLAIN);
+        let shown = text(&view);
         for line in [
             "the same condition under two names, 24 runs: every difference found is false",
-            "of blocks and statistics, 1 of 30",
-            "of pairs of runs, 9 of 12",
-            "Mann-Whitney, probes of two runs  nothing to compare",
-            "drift of p50 per hour             +2.02 % [−0.995, +5.13]",
-            "drift of p99 per hour             not known: too few runs, or none answered",
+            " 1 of 30 tests\n",
+            " 9 of 12 pairs of runs\n",
+            "Mann-Whitney of probes    nothing to compare ",
+            "+2.02 % [−0.995, +5.13]",
+            "not known: too few answers",
             "5 % or fewer are expected",
         ] {
             assert!(shown.contains(line), "{line}\n{shown}");
         }
         let short = AaTest { hours: 0.01, ..view.clone() };
-        assert!(text(&short, Style::PLAIN).contains("drift of p50 per minute           +0.033 % [−0.017, +0.083]"));
+        assert!(text(&short).contains("drift of p50 per minute"));
         let many = AaTest { found: ratio(20, 30, 0.95), ..view };
-        assert!(text(&many, Style::PLAIN).contains("more than 5 % were found"));
+        assert!(text(&many).contains("more than 5 % were found"));
     }
 }

@@ -13,4 +13,4 @@ pub(crate) use plan::disk_size;
 pub use plan::{ExperimentPlan, SystemdUnit, plan, recipe, recipe_list, rough_span, systemd_unit};
 pub use remedies::{RemediesView, UntriedRemedy, json as remedies_json, text as remedies_text};
 pub use report::{json, markdown, text};
-pub(crate) use report::{published_tables, text_blocks};
+pub(crate) use report::{other_results, published_tables};

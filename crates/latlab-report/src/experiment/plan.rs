@@ -17,7 +17,7 @@ use crate::plan::{
 };
 use crate::recipe::{Published, Recipe};
 use crate::stats::observations_needed;
-use crate::text::{Style, labelled, path_lines, width, wrap};
+use crate::text::{Style, draw_table, labelled, path_lines, width, wrap};
 use crate::units::Nanos;
 use crate::units::human::{about, grouped, quantile, shell_word, span, typed_percent};
 
@@ -263,8 +263,8 @@ pub fn recipe(recipe: &Recipe, file: &str, columns: usize) -> String {
     let comment = |text: &str| wrap(text, style.width).into_iter().map(|line| format!("# {line}\n")).collect();
     let mut parts: Vec<String> = vec![comment(&recipe.title), comment(&recipe.origin)];
     if let Some(published) = &recipe.published {
-        let table = publication(published, style);
-        parts.push(table.lines().map(|line| format!("# {line}").trim_end().to_owned() + "\n").collect());
+        let lines = publication(published).into_iter().flat_map(|table| draw_table(&table, style));
+        parts.push(lines.map(|line| format!("# {line}\n")).collect());
     }
     parts.push(comment(&recipe.lesson));
     let file: String = file.lines().map(|line| with_fitting_comment(line, columns)).collect();

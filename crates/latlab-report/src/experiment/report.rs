@@ -12,18 +12,17 @@ use crate::plan::Factors;
 use crate::recipe;
 use crate::summary_view::caveat_views;
 use crate::text::{self, Style};
-use crate::view::{CaveatView, Part, TableView, TextBlock};
+use crate::view::{CaveatView, Part, TableView};
 use crate::{gates, markdown};
 
 /// The report as text; plots in the form of ministat are `plot_width` characters wide.
 pub fn text(report: &ExperimentReport, plot_width: usize, style: Style) -> String {
-    text::render(&parts(report, plot_width, style), style)
+    text::render(&parts(report, plot_width, style.width), style)
 }
 
-/// The report as Markdown, with its warnings: a comment has no standard error. Tables with the columns of a publication and
-/// plots are blocks of fixed-width text.
+/// The report as Markdown, with its warnings: a comment has no standard error. Plots are blocks of fixed-width text.
 pub fn markdown(report: &ExperimentReport, plot_width: usize) -> String {
-    let mut parts = parts(report, plot_width, Style::PLAIN);
+    let mut parts = parts(report, plot_width, Style::PLAIN.width);
     parts.push(Part::Caveats(report.warnings_of_journal().into_iter().map(CaveatView::warning).collect()));
     markdown::render(&parts)
 }
@@ -33,56 +32,44 @@ pub(crate) fn published_tables(report: &ExperimentReport) -> Vec<TableView> {
     report.published.as_ref().map(published::tables).unwrap_or_default()
 }
 
-/// The results of the report that have columns of fixed width, of `width` characters. Comparisons and published figures are
-/// left out.
-pub(crate) fn text_blocks(report: &ExperimentReport, width: usize) -> Vec<Part> {
-    let mut parts = results(report, width, Style { width, ..Style::PLAIN });
-    parts.extend(single_condition(report, Style { width, ..Style::PLAIN }));
-    parts
+/// The results of the report but for comparisons and published figures; plots are `width` characters wide.
+pub(crate) fn other_results(report: &ExperimentReport, width: usize) -> Vec<Part> {
+    [results(report, width, width), single_condition(report)].concat()
 }
 
 /// The parts of the report in their order, published figures first.
-fn parts(report: &ExperimentReport, plot_width: usize, style: Style) -> Vec<Part> {
-    let published = report.published.as_ref().map(|results| block(published::text(results, style)));
+fn parts(report: &ExperimentReport, plot_width: usize, width: usize) -> Vec<Part> {
     let comparisons = report.comparisons.as_ref().map(|comparisons| comparison::parts(comparisons, &[], false));
     // A comparison has this caveat itself.
     let missing: Vec<_> = report.missing_caveat().filter(|_| report.comparisons.is_none()).into_iter().collect();
-    let recipe = report.recipe.as_ref().filter(|_| published.is_some()).and_then(|facts| recipe::find(&facts.name));
-    let lesson = recipe.map(|recipe| Part::Notes(vec![recipe.lesson.clone()]));
-    let mut parts: Vec<Part> = published.into_iter().chain(lesson).chain(results(report, plot_width, style)).collect();
+    let recipe = report.recipe.as_ref().filter(|_| report.published.is_some());
+    let lesson = recipe.and_then(|facts| recipe::find(&facts.name)).map(|own| Part::Notes(vec![own.lesson.clone()]));
+    let published = published_tables(report).into_iter().map(Part::Table);
+    let mut parts: Vec<Part> = published.chain(lesson).chain(results(report, plot_width, width)).collect();
     parts.extend(comparisons.into_iter().flatten());
-    parts.extend(single_condition(report, style));
+    parts.extend(single_condition(report));
     parts.push(Part::Caveats(caveat_views(&missing)));
     parts.push(Part::Notes(gates::lines_over_runs(&report.gates)));
     parts
 }
 
 /// The results that only some experiments have.
-fn results(report: &ExperimentReport, plot_width: usize, style: Style) -> Vec<Part> {
-    let texts = [
-        report.spread.as_ref().and_then(|runs| spread::classic(runs, plot_width)),
-        report.spread.as_ref().map(|runs| spread::text(runs, style)),
-        report.aa_test.as_ref().map(|test| aa_test::text(test, style)),
-    ];
-    texts.into_iter().flatten().map(block).collect()
+fn results(report: &ExperimentReport, plot_width: usize, width: usize) -> Vec<Part> {
+    let spread = report.spread.as_ref().map(|runs| spread::parts(runs, plot_width, width));
+    let aa_test = report.aa_test.as_ref().map(|test| Part::Table(aa_test::table(test)));
+    spread.into_iter().flatten().chain(aa_test).collect()
 }
 
 /// A single condition, and those that cannot be measured here, which a comparison names itself.
-fn single_condition(report: &ExperimentReport, style: Style) -> Vec<Part> {
+fn single_condition(report: &ExperimentReport) -> Vec<Part> {
     let Some(rows) = &report.single_condition else { return Vec::new() };
     let measured: BTreeSet<&Factors> = report.runs.iter().map(|run| &run.key.factors).collect();
     let impossible = [report.dropped.as_slice(), &report.impossible].concat();
     let possible: Vec<&Factors> =
         measured.into_iter().filter(|own| impossible.iter().all(|other| other.factors != **own)).collect();
     let words = impossible_words(&impossible, &possible).map(|words| format!("not possible here: {words}"));
-    let text = single_condition::text(rows, report.only_condition().as_deref(), style);
-    vec![block(text), Part::Notes(words.into_iter().collect())]
-}
-
-/// The first line of a text is its title.
-fn block(text: String) -> Part {
-    let (title, text) = text.split_once('\n').unwrap_or((&text, ""));
-    Part::Text(TextBlock { title: title.to_owned(), text: text.to_owned() })
+    let table = single_condition::table(rows, report.only_condition().as_deref());
+    vec![Part::Table(table), Part::Notes(words.into_iter().collect())]
 }
 
 /// The document, ending in a newline; without comparisons these are empty.

@@ -4,26 +4,20 @@ use serde_json::{Value, json};
 
 use crate::analysis::experiment::ConditionRow;
 use crate::comparison::quantity_figure;
-use crate::text::{Style, width, wrap};
-use crate::units::human::{ABSENT, grouped};
+use crate::units::human::{ABSENT, counted};
+use crate::view::{ColumnView, GroupView, RowView, TableView};
 
-/// As text; `condition` is its name, if the experiment has others.
-pub(super) fn text(rows: &[ConditionRow], condition: Option<&str>, style: Style) -> String {
+/// As a table; `condition` is its name, if the experiment has others.
+pub(super) fn table(rows: &[ConditionRow], condition: Option<&str>) -> TableView {
     let name = condition.map(|name| format!(" (`{name}`)")).unwrap_or_default();
-    let heading =
+    let title =
         format!("one condition{name}, compared with none: geometric means over runs, 95 % intervals, for these blocks");
-    let labels: Vec<String> = rows.iter().map(label).collect();
-    let widest = labels.iter().map(|label| width(label)).max().unwrap_or_default();
-    let fit = |row: &ConditionRow| widest + 3 + width(&words(row)) <= style.width;
-    let lines = |(row, label): (&ConditionRow, &String)| match fit(row) {
-        true => vec![format!(" {label}{}  {}", " ".repeat(widest - width(label)), words(row))],
-        false => {
-            let below = wrap(&words(row), style.width.saturating_sub(3).max(1));
-            std::iter::once(format!(" {label}")).chain(below.iter().map(|line| format!("   {line}"))).collect()
-        }
-    };
-    let heading = wrap(&heading, style.width).into_iter().map(|line| style.strong(&line));
-    heading.chain(rows.iter().zip(&labels).flat_map(lines)).collect::<Vec<_>>().join("\n") + "\n"
+    let figures = vec![
+        ColumnView::figures("mean", rows.iter().map(mean)),
+        ColumnView::words("interval", rows.iter().map(interval)),
+    ];
+    let groups = [figures, vec![ColumnView::words("of", rows.iter().map(runs))]].map(GroupView::plain).into();
+    TableView { title, rows: rows.iter().map(|row| RowView::of(label(row))).collect(), groups, ..TableView::default() }
 }
 
 fn label(row: &ConditionRow) -> String {
@@ -33,16 +27,21 @@ fn label(row: &ConditionRow) -> String {
     }
 }
 
-fn words(row: &ConditionRow) -> String {
-    let plural =
-        |count: usize, noun: &str| format!("{} {noun}{}", grouped(count as u64), if count == 1 { "" } else { "s" });
-    let lost = if row.lost > 0 { format!(", lost in {}", plural(row.lost, "more run")) } else { String::new() };
-    let runs = format!("{} in {}{lost}", plural(row.runs, "run"), plural(row.blocks, "block"));
-    let Some(mean) = row.mean else { return format!("{ABSENT}  {runs}") };
-    let runs = if row.is_geometric { runs } else { format!("arithmetic mean, {runs}") };
+fn mean(row: &ConditionRow) -> String {
+    row.mean.map_or(ABSENT.into(), |mean| quantity_figure(row.quantity, mean, mean))
+}
+
+fn interval(row: &ConditionRow) -> String {
+    let Some(mean) = row.mean else { return String::new() };
     let figure = |value: f64| quantity_figure(row.quantity, value, mean);
-    let interval = row.interval.and_then(|ends| Some(format!("[{}, {}]", figure(ends.low?), figure(ends.high?))));
-    format!("{} {}  {runs}", figure(mean), interval.unwrap_or_else(|| "[no block has two runs]".into()))
+    let ends = row.interval.and_then(|ends| Some(format!("[{}, {}]", figure(ends.low?), figure(ends.high?))));
+    ends.unwrap_or_else(|| "[no block has two runs]".into())
+}
+
+fn runs(row: &ConditionRow) -> String {
+    let lost = if row.lost > 0 { format!(", lost in {}", counted(row.lost, "more run")) } else { String::new() };
+    let runs = format!("{} in {}{lost}", counted(row.runs, "run"), counted(row.blocks, "block"));
+    if row.mean.is_none() || row.is_geometric { runs } else { format!("{runs}, arithmetic mean") }
 }
 
 /// As the value of a key of `latlab.compare/1`.
@@ -69,6 +68,7 @@ mod tests {
     use super::*;
     use crate::analysis::comparison::{Quantity, parse_estimand};
     use crate::stats::Interval;
+    use crate::text::{Style, draw_table};
 
     #[test]
     fn figures_have_intervals_and_counts() {
@@ -87,18 +87,16 @@ mod tests {
             ConditionRow { quantity: quantity("p99"), runs: 13, lost: 1, mean: None, interval: None, ..row.clone() };
         let single = ConditionRow { runs: 1, blocks: 1, interval: None, ..row.clone() };
         let plain = ConditionRow { is_geometric: false, ..single.clone() };
-        let shown = text(&[row.clone(), other, single, plain], None, Style::PLAIN);
+        let shown = draw_table(&table(&[row.clone(), other, single, plain], None), Style::PLAIN).join("\n");
         assert!(shown.starts_with("one condition, compared with none: geometric means over runs"), "{shown}");
-        let named = text(std::slice::from_ref(&row), Some("build=old"), Style::PLAIN);
+        let named = table(std::slice::from_ref(&row), Some("build=old")).title;
         assert!(named.starts_with("one condition (`build=old`), compared with none: geometric"), "{named}");
-        for line in [
-            " round_trip_delay p50  48.7 µs [47.9 µs, 49.6 µs]  14 runs in 7 blocks\n",
-            " round_trip_delay p99  –  13 runs in 7 blocks, lost in 1 more run\n",
-            " round_trip_delay p50  48.7 µs [no block has two runs]  1 run in 1 block\n",
-            " arithmetic mean, 1 run in 1 block\n",
-        ] {
+        for line in
+            ["14 runs in 7 blocks\n", "13 runs in 7 blocks, lost in 1 more run\n", "1 run in 1 block, arithmetic mean"]
+        {
             assert!(shown.contains(line), "{line}\n{shown}");
         }
+        assert!(shown.contains("48.7 µs  [47.9 µs, 49.6 µs]") && shown.contains("[no block has two runs]"), "{shown}");
         assert_eq!(document(&[row])[0]["high"], 49_600.0);
     }
 }

@@ -7,17 +7,16 @@ use crate::analysis::experiment::{BlockMedian, RunSpread, SpreadCell};
 use crate::ministat::{self, MinistatForm, MinistatGroup};
 use crate::plan::defaults::CONFIDENCE_PERCENT;
 use crate::stats::Outline;
-use crate::text::{Style, flush_left, flush_right, width, wrap};
+use crate::text::Style;
 use crate::text_plots::{LabelledBox, box_plots};
 use crate::units::human::{ABSENT, percent};
+use crate::view::{ColumnView, Part, RowView, TableView, TextBlock};
 
-const GAP: usize = 2;
-const FIGURE: usize = 8;
 /// More blocks than this have no columns of their own.
 const BLOCKS_SHOWN: usize = 4;
 
 /// The form of ministat, `plot_width` characters wide; `None` if there are too few runs for its test.
-pub(super) fn classic(view: &RunSpread, plot_width: usize) -> Option<String> {
+fn classic(view: &RunSpread, plot_width: usize) -> Option<Part> {
     let group = |cell: &SpreadCell| {
         let outline = Outline::of(&mut cell.observations.clone())?;
         Some(MinistatGroup { name: cell.label.to_owned(), outline, observations: cell.observations.clone() })
@@ -29,83 +28,59 @@ pub(super) fn classic(view: &RunSpread, plot_width: usize) -> Option<String> {
         headed: true,
         tested_at: Some(CONFIDENCE_PERCENT),
     };
-    let heading = format!("in the form of ministat, {}; it ignores blocks\n", view.unit);
-    view.is_testable.then(|| heading + &ministat::render(&groups, form))
+    let title = format!("in the form of ministat, {}; it ignores blocks", view.unit);
+    view.is_testable.then(|| Part::Text(TextBlock { title, text: ministat::render(&groups, form) }))
 }
 
-pub(super) fn text(view: &RunSpread, style: Style) -> String {
-    let heading = format!("{}, {}", style.strong("spread of the runs"), view.unit);
-    let parts = [[vec![heading], plots(view, style)].concat(), quartiles(view, style), blocks(view, style)];
-    let mut parts: Vec<String> =
-        parts.into_iter().filter(|lines| !lines.is_empty()).map(|lines| lines.join("\n")).collect();
-    parts.push(wrap(&boots(view), style.width).join("\n"));
-    parts.join("\n\n") + "\n"
-}
-
-fn labels(view: &RunSpread) -> usize {
-    view.cells.iter().map(|cell| width(cell.label)).max().unwrap_or_default()
+/// Plots, quartiles and medians of blocks; box plots are `width` characters wide, the form of ministat `plot_width`.
+pub(super) fn parts(view: &RunSpread, plot_width: usize, width: usize) -> Vec<Part> {
+    let plots = TextBlock { title: format!("spread of the runs, {}", view.unit), text: plots(view, width).join("\n") };
+    let tables = std::iter::once(quartiles(view)).chain(blocks(view)).map(Part::Table);
+    let plots = classic(view, plot_width).into_iter().chain([Part::Text(plots)]);
+    plots.chain(tables).chain([Part::Notes(vec![boots(view)])]).collect()
 }
 
 /// One line for each cell, all on one scale; its ends are above.
-fn plots(view: &RunSpread, style: Style) -> Vec<String> {
+fn plots(view: &RunSpread, width: usize) -> Vec<String> {
     let boxes = view.cells.iter().map(|cell| LabelledBox { label: cell.label, plot: &cell.box_plot });
-    box_plots(&boxes.collect::<Vec<_>>(), |value| figure(value, view), style)
+    box_plots(&boxes.collect::<Vec<_>>(), |value| figure(value, view), Style { width, ..Style::PLAIN })
 }
 
 fn figure(value: f64, view: &RunSpread) -> String {
     format!("{value:.*}", view.decimals)
 }
 
-fn table(
-    view: &RunSpread,
-    headings: &[String],
-    style: Style,
-    cells: impl Fn(&SpreadCell) -> Vec<String>,
-) -> Vec<String> {
-    let label = labels(view);
-    let room = |heading: &String| GAP + width(heading).max(FIGURE);
-    let widest = headings.iter().map(room).max().unwrap_or(1);
-    // Columns that do not fit stand in a further table.
-    let count = (style.width.saturating_sub(label) / widest).max(1);
-    let count = if label + headings.iter().map(room).sum::<usize>() <= style.width { headings.len() } else { count };
-    let mut lines = Vec::new();
-    for (part, headings) in headings.chunks(count).enumerate() {
-        let line = |name: &str, cells: &[String]| {
-            let cells = cells.iter().zip(headings).map(|(cell, heading)| flush_right(cell, room(heading)));
-            flush_left(name, label) + &cells.collect::<String>()
-        };
-        lines.push(style.quiet(&line("", headings)));
-        lines.extend(view.cells.iter().map(|cell| line(cell.label, &cells(cell)[part * count..])));
-    }
-    lines
+/// A table of a row for each cell, and a column for each heading.
+fn table(view: &RunSpread, title: &str, headings: &[String], cell: impl Fn(&SpreadCell, usize) -> String) -> TableView {
+    let cells = |column| view.cells.iter().map(|own| cell(own, column)).collect::<Vec<_>>();
+    let columns = headings.iter().enumerate().map(|(column, heading)| ColumnView::figures(heading, cells(column)));
+    TableView::of(title, view.cells.iter().map(|own| RowView::of(own.label)).collect(), columns.collect())
 }
 
-fn quartiles(view: &RunSpread, style: Style) -> Vec<String> {
+fn quartiles(view: &RunSpread) -> TableView {
     let headings = ["q1", "median", "q3", "IQR", "beyond"].map(str::to_owned);
-    table(view, &headings, style, |SpreadCell { box_plot, .. }| {
+    table(view, "quartiles", &headings, |SpreadCell { box_plot, .. }, column| {
         let figures = [box_plot.q1, box_plot.median, box_plot.q3, box_plot.iqr()];
-        let beyond = format!("{} of {}", box_plot.outside.len(), box_plot.n);
-        figures.map(|value| figure(value, view)).into_iter().chain([beyond]).collect()
+        let beyond = || format!("{} of {}", box_plot.outside.len(), box_plot.n);
+        figures.get(column).map_or_else(beyond, |value| figure(*value, view))
     })
 }
 
-/// Medians of blocks; nothing if there is only one.
-fn blocks(view: &RunSpread, style: Style) -> Vec<String> {
+/// Medians of blocks; `None` if there is only one.
+fn blocks(view: &RunSpread) -> Option<TableView> {
     let numbers = numbers(view);
-    if numbers.len() < 2 {
-        return Vec::new();
-    }
     let shown = if numbers.len() > BLOCKS_SHOWN { &[] } else { &numbers[..] };
     let headings: Vec<String> =
         shown.iter().map(|number| format!("block {number}")).chain(["between blocks".into()]).collect();
-    let heading = wrap("median of each block, and the share of the variance that lies between blocks", style.width);
-    let mut lines: Vec<String> = heading.iter().map(|line| style.strong(line)).collect();
-    lines.extend(table(view, &headings, style, |cell| {
-        let median = |number: &u32| cell.blocks.iter().find(|one| one.block == *number).map(|one| one.median);
-        let cells = shown.iter().map(|number| median(number).map_or(ABSENT.into(), |median| figure(median, view)));
-        cells.chain([cell.between_blocks.map_or(ABSENT.into(), percent)]).collect()
-    }));
-    lines
+    let title = "median of each block, and the share of the variance that lies between blocks";
+    let cell = |cell: &SpreadCell, column: usize| match shown.get(column) {
+        None => cell.between_blocks.map_or(ABSENT.into(), percent),
+        Some(number) => {
+            let block = cell.blocks.iter().find(|one| one.block == *number);
+            block.map_or(ABSENT.into(), |one| figure(one.median, view))
+        }
+    };
+    (numbers.len() > 1).then(|| table(view, title, &headings, cell))
 }
 
 fn numbers(view: &RunSpread) -> Vec<u32> {
@@ -177,13 +152,17 @@ mod tests {
         RunSpread { unit: "10⁶ bit/s", decimals: 1, cells, is_testable: false, boots, boots_needed: 6 }
     }
 
+    fn shown(view: &RunSpread) -> String {
+        crate::text::render(&parts(view, 46, 46), Style { width: 46, ..Style::PLAIN })
+    }
+
     #[test]
     fn box_plots_share_a_scale_and_blocks_have_medians() {
         let cells = vec![
             cell("v4", &[&[100.0, 110.0, 120.0], &[130.0, 140.0, 100.0]]),
             cell("v4, no offload", &[&[20.0, 60.0, 61.0], &[62.0, 63.0, 64.0]]),
         ];
-        let shown = text(&view(cells, Some(1)), Style { width: 46, ..Style::PLAIN });
+        let shown = shown(&view(cells, Some(1)));
         let expected = "\
 spread of the runs, 10⁶ bit/s
                 20.0                     140.0
@@ -191,27 +170,17 @@ v4                                 ├▒▒▒█▒▒▒──┤
 v4, no offload  o         █┤
 ";
         assert!(shown.starts_with(expected), "{shown}");
-        for words in [
-            "q1    median        q3\n",
-            "v4, no offload      60.2      61.5      62.8\n",
-            "IQR    beyond\n",
-            "v4, no offload       2.5    1 of 6\n",
-            "block 1   block 2\n",
-            "between blocks\n",
-            "v4                 110.0     130.0",
-            "`--reboots` makes each",
-        ] {
+        for words in ["v4, no offload     60.2    61.5    62.8\n", "block 1  block 2", "1 of 6", "`--reboots` makes"] {
             assert!(shown.contains(words), "{words} is not in\n{shown}");
         }
     }
 
     #[test]
     fn one_block_has_no_medians_and_equal_runs_no_span() {
-        let shown = text(&view(vec![cell("v4", &[&[5.0, 5.0]])], Some(1)), Style::PLAIN);
-        assert!(shown.contains("v4  █\n") && !shown.contains("between blocks\n"), "{shown}");
-        assert!(shown.contains("One block: "), "{shown}");
+        let one = shown(&view(vec![cell("v4", &[&[5.0, 5.0]])], Some(1)));
+        assert!(one.contains("v4  █\n") && one.contains("One block: ") && !one.contains("between blocks\n"), "{one}");
         let blocks: [&[f64]; 2] = [&[1.0, 2.0], &[2.0, 3.0]];
-        let shown = text(&view(vec![cell("v4", &blocks)], Some(2)), Style::PLAIN);
-        assert!(shown.contains("2 blocks in 2 boots") && shown.contains("it takes 6 boots"), "{shown}");
+        let two = shown(&view(vec![cell("v4", &blocks)], Some(2)));
+        assert!(two.contains("2 blocks in 2 boots") && two.contains("it takes 6 boots"), "{two}");
     }
 }

@@ -11,7 +11,7 @@ mod tests;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use super::experiment::{published_tables, text_blocks};
+use super::experiment::{other_results, published_tables};
 use super::html::{PageSection, PageView};
 use super::loads::loads_table;
 use super::over_runs::TableRow;
@@ -86,7 +86,7 @@ fn results(input: &PageInput<'_>, conditions: &[TableRow<'_>], of_runs: Vec<Tabl
         parts.extend(tables(of_conditions));
         parts.push(Part::Details("Every run".into(), tables(of_runs).collect()));
     }
-    parts.extend(input.experiment.into_iter().flat_map(|it| text_blocks(it.report, TEXT_COLUMNS)));
+    parts.extend(input.experiment.into_iter().flat_map(|it| other_results(it.report, TEXT_COLUMNS)));
     parts
 }
 

@@ -282,8 +282,8 @@ fn verdict_of_run(summary: &Summary) -> String {
         0 => String::new(),
         unsent => format!("; {} of {} due {rows} not sent", grouped(unsent), grouped(due)),
     };
-    let n = grouped(described.n);
-    format!("Of {n} {rows} {}, {}{losses}{unsent}.", quantile(0.5), quantile(0.99))
+    let n = counted(described.n as usize, rows.trim_end_matches('s'));
+    format!("Of {n} {}, {}{losses}{unsent}.", quantile(0.5), quantile(0.99))
 }
 
 fn figure(metric: Metric, value: f64) -> String {

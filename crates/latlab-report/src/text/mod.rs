@@ -11,7 +11,7 @@ pub(super) use crate::units::human::columns as width;
 pub use style::{CaveatChoice, Style};
 use style::{INDENT, LABEL};
 pub(super) use style::{flush_left, flush_right};
-pub(super) use tables::{behind_point, body_width, draw_table, is_parenthesised};
+pub(super) use tables::{behind_point, draw_table, is_parenthesised};
 pub use wrap::wrap;
 
 /// Renders the parts with a final newline: a blank line between them, but not between lines with labels, nor between a

@@ -1,5 +1,5 @@
 //! Tables as text: figures are aligned at their decimal points. A table of figures that is too wide is split into blocks of
-//! columns; in one with words, what does not fit into the line stands below its row.
+//! columns; in one with words or sections, what does not fit into the line stands below its row.
 
 use super::style::{INDENT, Style, flush_left, flush_right};
 use super::wrap::wrap;
@@ -13,7 +13,7 @@ const NARROWEST: usize = 6;
 
 pub(crate) fn draw_table(table: &TableView, style: Style) -> Vec<String> {
     let mut lines = table_title(table, style);
-    if table.columns().any(|column| column.is_words) {
+    if table.columns().any(|column| column.is_words) || table.rows.iter().any(|row| !row.section.is_empty()) {
         lines.extend(rows_with_words(table, style));
     } else {
         lines.extend(blocks_of_figures(table, style));
@@ -72,16 +72,24 @@ fn rows_with_words(table: &TableView, style: Style) -> Vec<String> {
     let deep = 1 + label_width + GAP;
     let indent = if count == 0 || deep + BELOW_LEAST > style.width { 1 + GAP } else { deep };
     let line = |label: &str, cell: &dyn Fn(&AlignedColumn) -> String| {
-        let cells: String = columns[..count].iter().map(|column| " ".repeat(GAP) + &cell(column)).collect();
-        format!(" {}{cells}", flush_left(label, label_width)).trim_end().to_owned()
+        let mut line = format!(" {label}");
+        let mut end = 1 + label_width;
+        for column in &columns[..count] {
+            // The closing parenthesis of the cell before may stand in the gap.
+            line += &" ".repeat((end + GAP).saturating_sub(width(&line)));
+            line += &cell(column);
+            end += column.needed();
+        }
+        line.trim_end().to_owned()
     };
     let below = |text: &str| {
         let lines = wrap(text, style.width.saturating_sub(indent).max(1)).into_iter();
         lines.map(|line| format!("{}{line}", " ".repeat(indent))).collect::<Vec<_>>()
     };
     let mut lines = Vec::new();
-    if count > 0 {
-        lines.push(style.quiet(&line("", &|column| column.heading.clone())));
+    let headings = line("", &|column| column.heading.clone());
+    if !headings.is_empty() {
+        lines.push(style.quiet(&headings));
     }
     let mut section = "";
     for (number, (row, label)) in table.rows.iter().zip(&labels).enumerate() {
@@ -90,7 +98,12 @@ fn rows_with_words(table: &TableView, style: Style) -> Vec<String> {
             section = &row.section;
         }
         lines.extend(label.above.clone());
-        lines.push(line(&label.own, &|column| column.cells[number].clone()));
+        let own = line(&label.own, &|column| column.cells[number].clone());
+        if !row.quiet {
+            lines.push(own);
+        } else if !own.is_empty() {
+            lines.push(style.quiet(&own));
+        }
         let others = table.columns().skip(count).map(|column| (column, &column.cells[number]));
         let words = others
             .filter(|(_, cell)| !cell.is_empty())
@@ -301,7 +314,7 @@ fn align(column: &ColumnView, narrowest: usize) -> AlignedColumn {
 }
 
 /// Returns the width of a cell without the closing parenthesis, which stands behind its column.
-pub(crate) fn body_width(cell: &str) -> usize {
+fn body_width(cell: &str) -> usize {
     width(cell) - usize::from(is_parenthesised(cell))
 }
 

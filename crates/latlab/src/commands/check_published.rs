@@ -1,4 +1,4 @@
-//! `latlab check-published`: recomputes published figures from the raw data, and judges published orders of groups.
+//! `latlab check-published`: recomputes published figures from the raw data.
 
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind, Read};
@@ -6,10 +6,9 @@ use std::path::Path;
 
 use super::Outcome;
 use super::import::{self, LogInput, OpenLog};
-use super::observation_groups::{self, located};
-use crate::analysis::comparison::{ComparisonRequest, RunGroups, parse_estimand};
-use crate::analysis::published::{FigureCheck, Halving, PublishedData, StatedClaims, check_figures, check_orders};
-use crate::cli::resolve::{CheckPublishedJob, CheckedSubject, ImportJob, RawSample, Sources};
+use super::observation_groups::located;
+use crate::analysis::published::{FigureClaim, Halving, PublishedData, check_figures, parse_claims};
+use crate::cli::resolve::{CheckPublishedJob, ImportJob};
 use crate::console::Console;
 use crate::diagnostics::{Failure, in_words, refused};
 use crate::facts::{CommandLine, RowNumbers};
@@ -19,44 +18,29 @@ use crate::metric::Metric;
 use crate::plan::{Kind, defaults};
 use crate::platform::{SignalWatch, input_file};
 use crate::recording::Recording;
-use crate::report::check_published::PublicationReport;
+use crate::report::check_published;
 use crate::units::human::{TimeUnit, grouped, listed};
 
 /// The most bytes of a file of claims.
 const CLAIMS_BYTES_MAX: u64 = 1 << 20;
 
-/// Checks what is published, and prints a verdict for each claim that the data decide; the failure names the others.
+/// Checks what is published, and prints a verdict for each claim.
 pub(super) fn run(job: &CheckPublishedJob, console: &Console) -> Result<Outcome, Failure> {
     let claims = claims(job)?;
-    let report = match &job.subject {
-        CheckedSubject::Sample(sample) => {
-            if let Some(order) = claims.orders.first() {
-                return Err(Failure::request(format!("cannot check the claim `{}`", order.text))
-                    .because("one sample has no groups")
-                    .hint("give the groups by `--group NAME=GLOB`, each of several runs or lines"));
-            }
-            // The recording of a log is a temporary one, which an interrupt must not leave.
-            let interrupt = SignalWatch::listen().map_err(refused("listen to signals"))?;
-            let read = read(sample, job.metric.as_deref(), &interrupt, console);
-            if let Some(outcome) = interrupt.outcome() {
-                return Ok(outcome);
-            }
-            let (data, source) = read.map_err(for_check)?;
-            let figures = check_figures(&data, &claims.figures, sample.unit)?;
-            PublicationReport { source, figures: Some(figures), orders: Vec::new() }
-        }
-        CheckedSubject::Groups(sources) => of_groups(&claims, sources, job.metric.as_deref(), console)?,
-    };
-    if job.json {
-        console.document(&report.json())?;
+    // The recording of a log is a temporary one, which an interrupt must not leave.
+    let interrupt = SignalWatch::listen().map_err(refused("listen to signals"))?;
+    let read = read(job, &interrupt, console);
+    if let Some(outcome) = interrupt.outcome() {
+        return Ok(outcome);
+    }
+    let (data, source) = read.map_err(for_check)?;
+    let check = check_figures(&data, &claims, job.typed.sample.unit)?;
+    if job.typed.json.json {
+        console.document(&check_published::json(&check, &source))?;
     } else {
-        console.data(&report.text(console.data_style()))?;
+        console.data(&check_published::text(&check, &source, console.data_style()))?;
     }
-    match report.figures.as_ref().and_then(FigureCheck::refusal) {
-        Some(failure) => Err(failure),
-        None if report.all_hold() => Ok(Outcome::Done),
-        None => Ok(Outcome::AnswerIsNo),
-    }
+    Ok(if check.all_hold() { Outcome::Done } else { Outcome::AnswerIsNo })
 }
 
 /// A failure of an import with a hint that fits this command.
@@ -68,16 +52,15 @@ fn for_check(failure: Failure) -> Failure {
     Failure { hint: failure.hint.map(fitting), ..failure }
 }
 
-fn claims(job: &CheckPublishedJob) -> Result<StatedClaims, Failure> {
-    let mut claims = StatedClaims::default();
-    job.claims.iter().try_for_each(|text| claims.add(text))?;
-    if let Some(path) = &job.claims_file {
+fn claims(job: &CheckPublishedJob) -> Result<Vec<FigureClaim>, Failure> {
+    let mut claims = parse_claims(&job.typed.claims.claims.join("\n"))?;
+    if let Some(path) = &job.typed.claims.claims_file {
         let message = format!("cannot read the claims in `{}`", path.display());
         let refuse = |error: io::Error| match error.kind() {
             ErrorKind::NotFound => Failure::request(&message).because(in_words(&error)).hint("check the path"),
             _ => input_file::failure(&message, &error),
         };
-        claims.add(&input_file::read_text(path, CLAIMS_BYTES_MAX).map_err(refuse)?)?;
+        claims.extend(parse_claims(&input_file::read_text(path, CLAIMS_BYTES_MAX).map_err(refuse)?)?);
     }
     if claims.is_empty() {
         return Err(Failure::request("there is nothing to check")
@@ -89,30 +72,29 @@ fn claims(job: &CheckPublishedJob) -> Result<StatedClaims, Failure> {
 
 /// The sample, and the path that it is called by.
 fn read(
-    sample: &RawSample,
-    metric: Option<&str>,
+    job: &CheckPublishedJob,
     interrupt: &SignalWatch,
     console: &Console,
 ) -> Result<(PublishedData, String), Failure> {
-    let path = located(&sample.path)?;
+    let path = located(&job.typed.path)?;
     let name = if path.as_os_str() == "-" { STDIN.to_owned() } else { path.display().to_string() };
     let data = if path.is_dir() {
         let recording = Recording::open(&path)?;
         recording.note().into_iter().for_each(|note| console.note(note));
-        recorded(&recording, &name, sample, metric)?
+        recorded(&recording, &name, job)?
     } else {
         let log = OpenLog::of(LogInput::open(&path, interrupt.stop())?, &name)?;
         // Without a format it may be a file of numbers with comments, and with its error.
-        let found = if sample.is_table {
+        let found = if job.is_table() {
             None
         } else {
-            log.format(sample.from)
+            log.format(job.from)
                 .map(Some)
-                .or_else(|failure| if sample.from.is_some() { Err(failure) } else { Ok(None) })?
+                .or_else(|failure| if job.from.is_some() { Err(failure) } else { Ok(None) })?
         };
-        match found.filter(|format| sample.from.is_some() || Some(*format) != format_named("numbers")) {
-            Some(format) => logged(log, format, sample, metric, console)?,
-            None => of_numbers(log, sample, metric, &path)?,
+        match found.filter(|format| job.from.is_some() || Some(*format) != format_named("numbers")) {
+            Some(format) => logged(log, format, job, console)?,
+            None => of_numbers(log, job, &path)?,
         }
     };
     if data.answered() + data.lost == 0 {
@@ -127,22 +109,22 @@ fn read(
 fn logged(
     mut log: OpenLog,
     format: &'static LogFormat,
-    sample: &RawSample,
-    metric: Option<&str>,
+    checked: &CheckPublishedJob,
     console: &Console,
 ) -> Result<PublishedData, Failure> {
     let directory = tempfile::tempdir().map_err(refused("make a temporary directory"))?;
     let takes = |option: &str| format.options.contains(&option);
-    let metric_of_values = metric.and_then(Metric::from_name).filter(|own| Metric::VALUES.contains(own));
+    let metric_of_values =
+        checked.typed.sample.metric.as_deref().and_then(Metric::from_name).filter(|own| Metric::VALUES.contains(own));
     let options = LogOptions {
         // Where the log states its unit, that of the claims is meant.
-        unit: sample.unit.filter(|_| takes("--unit")),
-        column: sample.csv_column.clone(),
-        direction: sample.direction.clone(),
+        unit: checked.typed.sample.unit.filter(|_| takes("--unit")),
+        column: checked.typed.sample.csv_column.clone(),
+        direction: checked.direction.clone(),
         metric: metric_of_values.filter(|_| takes("--metric")),
     };
     let job = ImportJob {
-        file: sample.path.clone(),
+        file: checked.typed.path.clone(),
         format: Some(format),
         options,
         skip_bad: false,
@@ -153,16 +135,12 @@ fn logged(
     };
     let name = log.name.clone();
     let imported = import::import(&job, &CommandLine::of(&["latlab"]), &mut log, format, console)?;
-    recorded(&imported.recording, &name, sample, metric)
+    recorded(&imported.recording, &name, checked)
 }
 
 /// The `metric` of a recording.
-fn recorded(
-    recording: &Recording,
-    name: &str,
-    sample: &RawSample,
-    metric: Option<&str>,
-) -> Result<PublishedData, Failure> {
+fn recorded(recording: &Recording, name: &str, job: &CheckPublishedJob) -> Result<PublishedData, Failure> {
+    let metric = job.typed.sample.metric.as_deref();
     let manifest = recording.manifest();
     let main = [manifest.metric()];
     // Values of a log are of one metric.
@@ -174,7 +152,7 @@ fn recorded(
             .because(format!("it is a recording of `{}` with {}", manifest.kind.word(), listed(&known)))
             .hint("name a delay of it with `--metric`"));
     };
-    PublishedData::of_recording(recording, found, sample.half, sample.sleep)?.ok_or_else(|| {
+    PublishedData::of_recording(recording, found, job.typed.sample.half)?.ok_or_else(|| {
         let most = grouped(defaults::NUMBERS_MAX as u64);
         Failure::request(format!("cannot check more than {most} values of `{name}`"))
             .because("all of them are kept in memory and sorted")
@@ -183,43 +161,37 @@ fn recorded(
 }
 
 /// The numbers of a file.
-fn of_numbers(
-    mut log: OpenLog,
-    sample: &RawSample,
-    metric: Option<&str>,
-    path: &Path,
-) -> Result<PublishedData, Failure> {
-    let given = [("--direction", sample.direction.is_some()), ("--metric", metric.is_some())];
+fn of_numbers(mut log: OpenLog, job: &CheckPublishedJob, path: &Path) -> Result<PublishedData, Failure> {
+    let given = [("--direction", job.direction.is_some()), ("--metric", job.typed.sample.metric.is_some())];
     if let Some((option, _)) = given.into_iter().find(|(_, is_given)| *is_given) {
         return Err(Failure::request(format!("`{option}` cannot go with a file of numbers"))
             .because("its numbers are taken as they are")
             .hint("leave it out, or state the format of the log with `--from`"));
     }
-    let values = numbers::read_numbers(&log.name, log.head.chain(&mut log.input), &sample.column)?;
+    let values = numbers::read_numbers(&log.name, log.head.chain(&mut log.input), &job.column)?;
     numbers::expect_memory(&log.name, values.len())?;
-    let ids = ids(sample, path, values.len())?;
+    let ids = ids(job, path, values.len())?;
     let mut rows = RowNumbers::default();
     for id in ids.iter().flatten() {
         rows.next(Some(*id));
     }
-    let unit = sample.unit.map_or(1.0, TimeUnit::nanos);
+    let unit = job.typed.sample.unit.map_or(1.0, TimeUnit::nanos);
     Ok(PublishedData {
         ids,
         id_unit: unit,
         missing_ids: rows.missing,
-        halving: match (sample.half, sample.sleep, sample.unit) {
-            (true, ..) => Halving::Halved,
-            (false, None, Some(_)) => Halving::Unknown,
-            _ => Halving::NotRoundTrip,
+        halving: match (job.typed.sample.half, job.typed.sample.unit) {
+            (true, _) => Halving::Halved,
+            (false, Some(_)) => Halving::Unknown,
+            (false, None) => Halving::NotRoundTrip,
         },
-        sleep: sample.sleep,
-        ..PublishedData::of_values(values.into_iter().map(|value| value * unit), sample.unit.is_some())
+        ..PublishedData::of_values(values.into_iter().map(|value| value * unit), job.typed.sample.unit.is_some())
     })
 }
 
 /// The packet ids of a file of `count` numbers, if it has a column of them.
-fn ids(sample: &RawSample, path: &Path, count: usize) -> Result<Option<Vec<u64>>, Failure> {
-    let Some(column) = &sample.id_column else { return Ok(None) };
+fn ids(job: &CheckPublishedJob, path: &Path, count: usize) -> Result<Option<Vec<u64>>, Failure> {
+    let Some(column) = &job.id_column else { return Ok(None) };
     let ids = numbers::read_file(path, column)?;
     let is_id = |id: &f64| *id >= 0.0 && id.fract() == 0.0 && *id < 9e15;
     if ids.len() != count || !ids.iter().all(is_id) {
@@ -228,34 +200,4 @@ fn ids(sample: &RawSample, path: &Path, count: usize) -> Result<Option<Vec<u64>>
             .hint("`--id-column N` picks another column, `-C N` that of the values"));
     }
     Ok(Some(ids.into_iter().map(|id| id as u64).collect()))
-}
-
-/// The report on published orders of groups.
-fn of_groups(
-    claims: &StatedClaims,
-    sources: &Sources,
-    metric: Option<&str>,
-    console: &Console,
-) -> Result<PublicationReport, Failure> {
-    if let Some(figure) = claims.figures.first() {
-        return Err(Failure::request(format!("cannot check the claim `{}` of groups", figure.text))
-            .because("a figure is of one sample")
-            .hint("give the PATH of its raw data instead of `--group`"));
-    }
-    let mut paths = observation_groups::path_groups(sources)?;
-    let (groups, request): (RunGroups, ComparisonRequest) = if observation_groups::are_numbers(&paths)? {
-        observation_groups::once_each(&mut paths, console)?;
-        (observation_groups::of_numbers(&paths, sources)?, ComparisonRequest::of_values(None))
-    } else {
-        let found = observation_groups::find(&paths, sources.kind, console)?;
-        let mut request = ComparisonRequest::default();
-        request.ask(parse_estimand(metric.or_else(|| observation_groups::usual_metric(&found)), "mean")?, None, None);
-        (observation_groups::of_recordings(found, sources, &request.estimands(), console)?, request)
-    };
-    let names: Vec<String> = groups.groups.iter().map(|group| group.name.clone()).collect();
-    let orders = check_orders(&groups, &request, &claims.orders, defaults::CONFIDENCE)?;
-    for order in &orders {
-        order.caveats.iter().for_each(|caveat| console.caveat(caveat));
-    }
-    Ok(PublicationReport { source: listed(&names), figures: None, orders })
 }

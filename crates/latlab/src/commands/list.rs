@@ -21,7 +21,7 @@ use crate::recording::manifest::{Manifest, RunEnding};
 use crate::recording::{Listing, ListingState, Store, start_in_name};
 use crate::report::family_of;
 use crate::report::list::{ListedExperiment, ListingView, StoreView, render_json, render_text};
-use crate::units::human::{grouped, shell_word};
+use crate::units::human::{counted, grouped, shell_word};
 
 /// Lists what `typed` asks for, or removes it; a missing store is listed as empty.
 pub(super) fn run(typed: &ListArgs, store: &Path, console: &Console) -> Result<Outcome, Failure> {
@@ -216,8 +216,6 @@ const TAGS_SHOWN: usize = 5;
 
 /// Says that nothing matches, and what could: kinds, starts and tags of the `recordings` in the store.
 fn unmatched(recordings: &[ListedRecording], experiments: usize) -> String {
-    let counted =
-        |count: usize, noun: &str| format!("{} {noun}{}", grouped(count as u64), if count == 1 { "" } else { "s" });
     let manifests = || recordings.iter().filter_map(|one| one.listing.manifest.as_ref());
     let mut kinds: BTreeMap<&str, usize> = BTreeMap::new();
     manifests().for_each(|manifest| *kinds.entry(manifest.kind.word()).or_default() += 1);

@@ -41,8 +41,8 @@ fn lab_measures_every_condition_as_its_label_says() {
     let (printed, document) = quick(home.path(), "lab");
     for words in [
         "delivered rate, one observation a run, 10⁶ bit/s",
-        "  published",
-        "  here",
+        " published",
+        " here",
         "5 runs, at most",
         "    N           Min           Max        Median           Avg        Stddev\n",
         "x v4, no checksum\n",

@@ -1,58 +1,110 @@
-//! Rendering of published figures and measured ones, in the columns of the publication: as text, as tables, and as a
-//! document.
+//! Published figures and measured ones in the columns of the publication: as tables, and as a document.
 
-mod table;
 #[cfg(test)]
 mod tests;
 
 use serde_json::{Value, json};
 
 use crate::analysis::experiment::{ColumnFigure, IMPOSSIBLE, MeasuredRow, PublishedResults};
-use crate::quantiles::{Cells, cells_over_runs, legend};
+use crate::quantiles::{Cells, LOST, cells_over_runs, legend};
 use crate::recipe::{FiguresOf, Published, PublishedRow};
 use crate::remarks::past_the_stack;
 use crate::stats::MeanDifference;
-use crate::text::{Style, body_width, width, wrap};
 use crate::units::human::{ABSENT, grouped};
+use crate::view::{ColumnView, GroupView, RowView, TableView};
 
-pub(super) use table::tables;
-
-const LABEL: usize = 14;
-const GAP: usize = 2;
-/// In lines of fewer characters texts do not stand behind labels.
-const NARROW: usize = 60;
 const AGAINST: &str = "ministat's test";
 /// The source of the measured figures.
 const HERE: &str = "here";
+const MEDIAN_IS_LOST: &str =
+    "lost: infinite, since the figures of half of the runs or more lie among their lost probes";
 
 /// The measured figures of a row, or why there are none; `None` if only the publication is shown.
 type Measured<'a> = Option<&'a Result<MeasuredRow, String>>;
 
-/// The publication with the measured figures, as text.
-pub(super) fn text(results: &PublishedResults, style: Style) -> String {
-    table(results.published, |row| results.rows.get(row), style)
+/// The publication with the measured figures, a row for each source of figures; of a publication of halves a second table has
+/// the measured figures doubled.
+pub(super) fn tables(results: &PublishedResults) -> Vec<TableView> {
+    tables_of(results.published, |row| results.rows.get(row))
 }
 
-/// The publication alone, as text.
-pub(super) fn publication(published: &Published, style: Style) -> String {
-    table(published, |_| None, style)
+/// The publication alone.
+pub(super) fn publication(published: &Published) -> Vec<TableView> {
+    tables_of(published, |_| None)
 }
 
-fn table<'a>(published: &'a Published, measured: impl Fn(usize) -> Measured<'a>, style: Style) -> String {
-    let rows: Vec<ShownRow> = shown_rows(published, measured).collect();
-    let columns = Columns::of(published, &rows, style);
-    let mut text = columns.heading(&published.heading, &published.unit);
+fn tables_of<'a>(published: &'a Published, measured: impl Fn(usize) -> Measured<'a>) -> Vec<TableView> {
+    let rows: Vec<ShownRow<'_>> = shown_rows(published, measured).collect();
+    let (mut lines, mut doubled) = (Lines::default(), Lines::default());
     let mut reasons = Reasons::default();
     for shown in &rows {
-        match shown.left_out() {
-            Some(reason) => reasons.leave_out(shown.row, reason),
-            None => text.extend(row_lines(shown, published, &columns, &mut reasons)),
+        if let Some(reason) = shown.left_out() {
+            reasons.leave_out(shown.row, reason);
+            continue;
+        }
+        let section = &shown.row.label;
+        for FigureLine { source, cells } in figure_lines(shown, published) {
+            lines.push(section, RowView::of(source), cells, String::new());
+        }
+        match shown.measured {
+            Some(Err(reason)) => {
+                let absent = vec![ABSENT.to_owned(); published.columns.len()];
+                lines.push(section, RowView::of(HERE), absent, reasons.short(reason));
+            }
+            Some(Ok(measured)) => {
+                let basis = basis(measured, published);
+                doubled.push(section, RowView::of(HERE), whole_figures(measured, published.decimals), basis.clone());
+                let bounds = bounds(measured, published.decimals);
+                if bounds.iter().any(|bound| !bound.is_empty()) {
+                    lines.push(section, RowView::below(""), bounds, String::new());
+                }
+                if let (Some(row), Some(sample)) = (lines.rows.last_mut(), lines.samples.last_mut()) {
+                    row.notes = measured.xdp.iter().filter_map(past_the_stack).collect();
+                    *sample = basis;
+                }
+            }
+            None => {}
         }
     }
-    text.extend(reasons.lines().iter().flat_map(|line| wrap(line, style.width)).map(|line| style.quiet(&line)));
-    text.extend(legend_of_bounds(published, &rows).map(|line| style.quiet(&line)));
-    text.extend(published.whole.iter().flat_map(|whole| whole_lines(whole, published, &rows, &columns)));
-    text.join("\n") + "\n"
+    let is_lost = lines.cells.iter().flatten().any(|cell| cell == LOST);
+    let lost = is_lost.then(|| MEDIAN_IS_LOST.to_owned());
+    let legend: Vec<String> =
+        reasons.lines().into_iter().chain(legend_of_bounds(published, &rows)).chain(lost).collect();
+    let table = TableView { legend: legend.join("\n"), ..lines.table(&published.heading, published) };
+    let whole = published.whole.as_ref().map(|heading| doubled.table(heading, published));
+    std::iter::once(table).chain(whole.filter(|table| !table.rows.is_empty())).collect()
+}
+
+/// The rows of a table as they are found.
+#[derive(Default)]
+struct Lines {
+    rows: Vec<RowView>,
+    /// Of each row one for each column of figures, or fewer.
+    cells: Vec<Vec<String>>,
+    /// What the measured figures of each row are based on.
+    samples: Vec<String>,
+}
+
+impl Lines {
+    fn push(&mut self, section: &str, row: RowView, cells: Vec<String>, sample: String) {
+        self.rows.push(RowView { section: section.into(), ..row });
+        self.cells.push(cells);
+        self.samples.push(sample);
+    }
+
+    fn table(self, heading: &str, published: &Published) -> TableView {
+        let cells = |column: usize| self.cells.iter().map(move |own| own.get(column).cloned().unwrap_or_default());
+        let figures = headings(published).into_iter().enumerate();
+        let figures = figures.map(|(column, heading)| ColumnView::figures(&heading, cells(column))).collect();
+        let is_measured = self.samples.iter().any(|sample| !sample.is_empty());
+        let samples = is_measured.then(|| GroupView::plain(vec![ColumnView::words("sample", self.samples)]));
+        TableView {
+            title: format!("{heading}, {}", published.unit),
+            rows: self.rows,
+            groups: std::iter::once(GroupView::plain(figures)).chain(samples).collect(),
+            ..TableView::default()
+        }
+    }
 }
 
 /// A row of the publication with what was measured of it.
@@ -84,48 +136,6 @@ impl<'a> ShownRow<'a> {
             Some(Ok(_)) => None,
             None => Some("not published"),
         }
-    }
-}
-
-/// The lines of one row of the publication.
-fn row_lines<'a>(
-    shown: &ShownRow<'a>,
-    published: &Published,
-    columns: &Columns,
-    reasons: &mut Reasons<'a>,
-) -> Vec<String> {
-    let style = columns.style;
-    let lines = figure_lines(shown, published).into_iter();
-    let mut text = vec![style.strong(&shown.row.label)];
-    text.extend(lines.flat_map(|line| columns.lines(line.source, &line.cells)));
-    match shown.measured {
-        None => {}
-        Some(Err(reason)) => text.extend(wrapped(HERE, &reasons.short(reason), style)),
-        Some(Ok(measured)) => {
-            let bounds = bounds(measured, published.decimals);
-            if bounds.iter().any(|bound| !bound.is_empty()) {
-                text.extend(columns.lines("", &bounds).iter().map(|line| style.quiet(line)));
-            }
-            let ways = measured.xdp.iter().filter_map(past_the_stack);
-            let remarks = std::iter::once(basis(measured, published)).chain(ways);
-            text.extend(remarks.flat_map(|remark| wrapped("", &remark, style)).map(|line| style.quiet(&line)));
-        }
-    }
-    text
-}
-
-/// The measured figures of a publication of halves, doubled, as a table with the heading `whole`.
-fn whole_lines(whole: &str, published: &Published, rows: &[ShownRow<'_>], columns: &Columns) -> Vec<String> {
-    let doubled = rows.iter().filter_map(|shown| Some((shown.row, shown.figures()?)));
-    let lines = doubled.flat_map(|(row, measured)| {
-        let figures = columns.lines(HERE, &whole_figures(measured, published.decimals));
-        std::iter::once(columns.style.strong(&row.label)).chain(figures)
-    });
-    let lines: Vec<String> = lines.collect();
-    if lines.is_empty() {
-        lines
-    } else {
-        [vec![String::new()], columns.heading(whole, &published.unit), lines].concat()
     }
 }
 
@@ -170,115 +180,25 @@ impl<'a> Reasons<'a> {
     }
 }
 
-/// The columns of a publication.
-struct Columns {
-    headings: Vec<String>,
-    widths: Vec<usize>,
-    style: Style,
-}
-
-impl Columns {
-    fn of(published: &Published, rows: &[ShownRow<'_>], style: Style) -> Columns {
-        let decimals = published.decimals;
-        let measured = || rows.iter().filter_map(ShownRow::figures);
-        let figures = rows.iter().flat_map(|shown| figure_lines(shown, published));
-        let mut lines: Vec<Vec<String>> = figures.map(|line| line.cells).collect();
-        lines.extend(measured().map(|row| bounds(row, decimals)));
-        lines.extend(measured().filter(|_| published.whole.is_some()).map(|row| whole_figures(row, decimals)));
-        let headings = headings(published);
-        let widest = |column: usize| {
-            let cells = lines.iter().filter_map(|line| line.get(column)).map(|cell| body_width(cell));
-            cells.chain([width(&headings[column])]).max().unwrap_or_default()
-        };
-        let widths = (0..headings.len()).map(widest).collect();
-        Columns { headings, widths, style }
-    }
-
-    /// Whether a line has space for all columns.
-    fn fit(&self) -> bool {
-        LABEL + self.widths.iter().map(|column| GAP + column).sum::<usize>() <= self.style.width
-    }
-
-    /// What the figures are, and the headings of the columns if these fit.
-    fn heading(&self, title: &str, unit: &str) -> Vec<String> {
-        let title = wrap(&format!("{title}, {unit}"), self.style.width);
-        let mut lines: Vec<String> = title.iter().map(|line| self.style.strong(line)).collect();
-        lines.extend(self.fit().then(|| self.line("", &self.headings)));
-        lines
-    }
-
-    fn line(&self, label: &str, cells: &[String]) -> String {
-        let mut text = format!("{label:<LABEL$}");
-        let mut end = LABEL;
-        for (cell, column) in cells.iter().zip(&self.widths) {
-            end += GAP + column;
-            text.push_str(&" ".repeat((end - body_width(cell)).saturating_sub(width(&text))));
-            text.push_str(cell);
-        }
-        text.trim_end().to_owned()
-    }
-
-    /// One line of cells, or several lines with the heading of each cell if the columns do not fit.
-    fn lines(&self, label: &str, cells: &[String]) -> Vec<String> {
-        if self.fit() {
-            return vec![self.line(&format!("  {label}"), cells)];
-        }
-        let mut lines = if label.is_empty() { Vec::new() } else { vec![format!("  {label}")] };
-        let named = self.headings.iter().zip(cells).filter(|(_, cell)| !cell.is_empty() && *cell != ABSENT);
-        let mut line = String::new();
-        for item in named.map(|(heading, cell)| format!("{heading} {cell}")) {
-            if !line.is_empty() && width(&line) + GAP + width(&item) > self.style.width {
-                lines.push(std::mem::take(&mut line));
-            }
-            line += &format!("{}{item}", " ".repeat(if line.is_empty() { 2 * GAP } else { GAP }));
-        }
-        lines.extend((!line.is_empty()).then_some(line));
-        lines
-    }
-}
-
-/// `median of 9 runs`; `1 run`; `30 runs` if the figures are those over runs.
-fn basis_in_runs(runs: usize, published: &Published) -> String {
-    match published.figures_of {
+/// `median of 9 runs, 10,000 probes each, 3 lost in all`
+fn basis(measured: &MeasuredRow, published: &Published) -> String {
+    let MeasuredRow { runs, singletons: n, lost, .. } = *measured;
+    let over_runs = match published.figures_of {
         _ if runs == 1 => "1 run".into(),
         FiguresOf::Runs => format!("{runs} runs"),
         FiguresOf::Singletons => format!("median of {runs} runs"),
-    }
-}
-
-/// `median of 9 runs, 10,000 probes each, 3 lost in all`
-fn basis(measured: &MeasuredRow, published: &Published) -> String {
-    format!("{}, {}", basis_in_runs(measured.runs, published), basis_in_singletons(measured, published))
-}
-
-/// `10,000 probes each, 3 lost in all`
-fn basis_in_singletons(measured: &MeasuredRow, published: &Published) -> String {
-    let MeasuredRow { singletons: n, lost, .. } = *measured;
+    };
     let (noun, lost) = (published.kind().rows(), grouped(lost));
     match published.figures_of {
-        FiguresOf::Runs => format!("at most {} {noun} each, {lost} lost in all", grouped(n)),
+        FiguresOf::Runs => format!("{over_runs}, at most {} {noun} each, {lost} lost in all", grouped(n)),
         FiguresOf::Singletons => {
             let one = noun.strip_suffix('s').filter(|_| n == 1);
             // Wake-ups have no target, so none can be lost.
             let can_lose = published.kind().has_target();
             let lost = if can_lose { format!(", {lost} lost in all") } else { String::new() };
-            format!("{} {} each{lost}", grouped(n), one.unwrap_or(noun))
+            format!("{over_runs}, {} {} each{lost}", grouped(n), one.unwrap_or(noun))
         }
     }
-}
-
-fn wrapped(label: &str, words: &str, style: Style) -> Vec<String> {
-    if style.width < NARROW {
-        let text = if label.is_empty() { words.to_owned() } else { format!("{label}: {words}") };
-        let lines = wrap(&text, style.width.saturating_sub(2 * GAP).max(1)).into_iter();
-        return lines.map(|line| format!("{:1$}{line}", "", 2 * GAP)).collect();
-    }
-    let lines = wrap(words, style.width.saturating_sub(LABEL + GAP)).into_iter();
-    let line = |(number, line): (usize, String)| {
-        let label = if number == 0 { label } else { "" };
-        format!("  {label:<12}  {line}")
-    };
-    lines.enumerate().map(line).collect()
 }
 
 /// The headings of the columns of figures.

@@ -1,11 +1,11 @@
-//! The same results as text and as tables.
+//! Publications as tables, and drawn as text.
 
 use super::*;
 use crate::facts::{XdpEnds, XdpFacts};
 use crate::metric::Metric;
 use crate::plan::Factors;
 use crate::recipe::Column;
-use crate::view::{RowView, TableView};
+use crate::text::{Style, draw_table};
 
 /// A publication of probes with these rows.
 fn of_probes(rows: Vec<PublishedRow>) -> Published {
@@ -47,7 +47,7 @@ fn rows_without_a_figure_share_a_line() {
         row("AF_XDP, no load", &[], &[], None),
         row("AF_XDP, CPU load", &[], &[], None),
     ]);
-    let text = publication(&pi, Style::PLAIN);
+    let text = drawn(&publication(&pi), 80);
     assert!(text.ends_with("\nnot published: AF_XDP, no load; AF_XDP, CPU load\n"), "{text}");
     assert_eq!(text.matches("AF_XDP").count(), 2, "{text}");
 }
@@ -71,49 +71,34 @@ fn the_columns_are_those_of_the_publication() {
     let results = || vec![Ok(here.clone()), Err("not measured yet".into())];
     let expected = "\
 round trip without reflector dwell, halved, ms
-                 mean      p99     max
+             mean      p99     max
 no load
-  published     1.821        –  14.723
-  raw data      3.636    7.162  14.723
-  here          0.021   (0.150)   lost
-                       ≥ 0.100
-                median of 9 runs, 10,000 probes each, 3 lost in all
-                sender: AF_XDP, generic, queue 1 of a0 · reflector: XDP_TX,
-                native, at b0
+ published  1.821        –  14.723
+ raw data   3.636    7.162  14.723
+ here       0.021   (0.150)   lost
+                   ≥ 0.100
+            median of 9 runs, 10,000 probes each, 3 lost in all
+            sender: AF_XDP, generic, queue 1 of a0 · reflector: XDP_TX, native,
+            at b0
 CPU load
-  published     1.821        –  14.723
-  raw data      3.636    7.162  14.723
-  here          not measured yet
+ published  1.821        –  14.723
+ raw data   3.636    7.162  14.723
+ here           –        –       –
+            not measured yet
 ( ) too few effective observations beyond it · ≥ lower bound (95 %)
+lost: infinite, since the figures of half of the runs or more lie among their
+lost probes
 ";
-    assert_eq!(text(&PublishedResults { published: pi, rows: results() }, Style::PLAIN), expected);
-    let narrow = text(&PublishedResults { published: pi, rows: results() }, Style { width: 34, ..Style::PLAIN });
-    let expected = "\
-round trip without reflector
-dwell, halved, ms
-no load
-  published
-    mean 1.821  max 14.723
-  raw data
-    mean 3.636  p99 7.162
-    max 14.723
-  here
-    mean 0.021  p99 (0.150)
-    max lost
-    p99 ≥ 0.100
-";
-    assert!(narrow.starts_with(expected), "{narrow}");
+    assert_eq!(drawn(&tables(&PublishedResults { published: pi, rows: results() }), 80), expected);
     let halves = kept(Published { whole: Some("round trip".into()), ..of_probes(rows) });
-    let halved = PublishedResults { published: halves, rows: results() };
-    let shown = text(&halved, Style::PLAIN);
+    let shown = drawn(&tables(&PublishedResults { published: halves, rows: results() }), 80);
     let expected = "
 round trip, ms
-                 mean      p99     max
+        mean     p99   max  sample
 no load
-  here          0.042   (0.300)   lost
+ here  0.042  (0.300) lost  median of 9 runs, 10,000 probes each, 3 lost in all
 ";
     assert!(shown.ends_with(expected), "{shown}");
-    expect_tables_of_halves(&tables(&halved));
     let wakeups = Published { metric: Metric::WakeupLatency, ..of_probes(Vec::new()) };
     for (runs, singletons, expected) in
         [(4, 1, "median of 4 runs, 1 wake-up each"), (1, 1_000, "1 run, 1,000 wake-ups each")]
@@ -131,48 +116,19 @@ fn a_figure_among_the_lost_has_no_bound_and_is_explained() {
         ColumnFigure::Lost,
     ];
     let here = MeasuredRow { figures, against_first: None, runs: 5, singletons: 60, lost: 5, xdp: [].into() };
-    let results = PublishedResults { published: pi, rows: vec![Ok(here)] };
-    let shown = tables(&results);
-    let [table] = shown.as_slice() else { panic!("one table: {shown:?}") };
-    assert_eq!(
-        rows_of(table)[1],
-        "CPU load: here, median of 5 runs | 0.060 | lost | lost | 60 probes each, 5 lost in all"
+    let text = drawn(&tables(&PublishedResults { published: pi, rows: vec![Ok(here)] }), 80);
+    assert!(
+        text.contains("\n here       0.060  lost    lost  median of 5 runs") && text.contains("\nlost: infinite"),
+        "{text}"
     );
-    assert!(table.legend.starts_with("lost: infinite") && table.rows.len() == 2, "{table:?}");
-    let text = text(&results, Style::PLAIN);
     assert!(!text.contains('≥') && !text.contains("( )"), "{text}");
 }
 
-/// Label and cells of each row, the quiet ones indented.
-fn rows_of(table: &TableView) -> Vec<String> {
-    let columns = || table.groups.iter().flat_map(|group| &group.columns);
-    let row = |(place, row): (usize, &RowView)| {
-        let cells: Vec<&str> = columns().map(|column| column.cells[place].as_str()).collect();
-        format!("{}{} | {}", if row.quiet { "  " } else { "" }, row.label, cells.join(" | "))
-    };
-    table.rows.iter().enumerate().map(row).collect()
-}
-
-fn expect_tables_of_halves(tables: &[TableView]) {
-    let [halves, whole] = tables else { panic!("two tables: {tables:?}") };
-    assert_eq!(halves.title, "round trip without reflector dwell, halved, ms");
-    let headings: Vec<&str> = halves.groups[0].columns.iter().map(|column| column.heading.as_str()).collect();
-    assert_eq!(headings, ["mean", "p99", "max", "sample"]);
-    let basis = "10,000 probes each, 3 lost in all";
-    let expected = [
-        "no load: published | 1.821 | – | 14.723 | ".to_owned(),
-        "no load: raw data | 3.636 | 7.162 | 14.723 | ".into(),
-        format!("no load: here, median of 9 runs | 0.021 | (0.150) | lost | {basis}"),
-        "   |  | ≥ 0.100 |  | sender: AF_XDP, generic, queue 1 of a0 · reflector: XDP_TX, native, at b0".into(),
-        "CPU load: published | 1.821 | – | 14.723 | ".into(),
-        "CPU load: raw data | 3.636 | 7.162 | 14.723 | ".into(),
-        "CPU load: here | – | – | – | not measured yet".into(),
-    ];
-    assert_eq!(rows_of(halves), expected);
-    let marks = "( ) too few effective observations beyond it · ≥ lower bound (95 %)\nlost: infinite";
-    assert!(halves.legend.starts_with(marks), "{}", halves.legend);
-    assert_eq!(whole.title, "round trip, ms");
-    assert_eq!(rows_of(whole), [format!("no load: here, median of 9 runs | 0.042 | (0.300) | lost | {basis}")]);
+/// `tables` below each other in lines of `width` characters.
+fn drawn(tables: &[TableView], width: usize) -> String {
+    let style = Style { width, ..Style::PLAIN };
+    let texts: Vec<String> = tables.iter().map(|table| draw_table(table, style).join("\n") + "\n").collect();
+    texts.join("\n")
 }
 
 #[test]
@@ -204,36 +160,22 @@ fn figures_over_runs_are_tested_against_the_first_row() {
     let rows = vec![measured(21_000.0, None), measured(17_000.5, lower), Err(reason), not_yet(), not_yet()];
     let expected = "\
 delivered rate, 10⁶ bit/s
-                 median  stdev  ministat's test
+             median  stdev  ministat's test
 v4, no checksum
-  published      6137.8  256.3
-  here          21000.0   88.0
-                30 runs, at most 1,234,567 packets each, 8 lost in all
+ published   6137.8  256.3
+ here       21000.0   88.0
+            30 runs, at most 1,234,567 packets each, 8 lost in all
 v4, no offload
-  published      3697.9  256.3  −39.6 % ± 6.8 %
-  here          17000.5   88.0  −19.0 % ± 0.2 %
-                30 runs, at most 1,234,567 packets each, 8 lost in all
+ published   3697.9  256.3  −39.6 % ± 6.8 %
+ here       17000.5   88.0  −19.0 % ± 0.2 %
+            30 runs, at most 1,234,567 packets each, 8 lost in all
 v4
-  published      6528.8  256.3      none proven
-  here          not possible here (1)
+ published   6528.8  256.3      none proven
+ here             –      –
+            not possible here (1)
 (1) such is `lo` such is `lo` such is `lo` such is `lo` such is `lo` such is
 `lo` such is `lo`
 not measured yet: v6; v6, no offload
 ";
-    let results = PublishedResults { published: matrix, rows };
-    assert_eq!(text(&results, Style::PLAIN), expected);
-    let shown = tables(&results);
-    let [table] = shown.as_slice() else { panic!("one table: {shown:?}") };
-    let basis = "30 runs, at most 1,234,567 packets each, 8 lost in all";
-    let expected = [
-        "v4, no checksum: published | 6137.8 | 256.3 |  | ".to_owned(),
-        format!("v4, no checksum: here | 21000.0 | 88.0 |  | {basis}"),
-        "v4, no offload: published | 3697.9 | 256.3 | −39.6 % ± 6.8 % | ".into(),
-        format!("v4, no offload: here | 17000.5 | 88.0 | −19.0 % ± 0.2 % | {basis}"),
-        "v4: published | 6528.8 | 256.3 | none proven | ".into(),
-        "v4: here | – | – |  | not possible here (1)".into(),
-    ];
-    assert_eq!(rows_of(table), expected);
-    let reason = "such is `lo` ".repeat(7);
-    assert_eq!(table.legend, format!("(1) {reason}\nnot measured yet: v6; v6, no offload"));
+    assert_eq!(drawn(&tables(&PublishedResults { published: matrix, rows }), 80), expected);
 }

@@ -5,27 +5,20 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::{ColumnArgs, JsonArgs, VerbosityArgs};
-use crate::cli::value::{self, NamedGlob};
+use crate::cli::value;
 use crate::plan::defaults;
-use crate::units::Nanos;
 use crate::units::human::TimeUnit;
-
-/// The longest sleep whose lateness is checked.
-const SLEEP_MAX: Nanos = Nanos::from_secs(86_400);
 
 /// `latlab check-published`.
 #[derive(Clone, Debug, Args)]
 pub struct CheckPublishedArgs {
     /// The raw data: a recording, a log of another tool, a file of numbers, or - for standard input
-    #[arg(value_name = "PATH", required_unless_present = "group", conflicts_with = "group")]
-    pub path: Option<PathBuf>,
+    #[arg(value_name = "PATH")]
+    pub path: PathBuf,
     #[command(flatten)]
     pub claims: ClaimArgs,
     #[command(flatten)]
     pub sample: RawDataArgs,
-    /// What GLOB matches is one group of a claim `a > b`; repeatable [default: PATH is one sample]
-    #[arg(long, value_name = "NAME=GLOB", help_heading = "What a group is", value_parser = value::named_glob)]
-    pub group: Vec<NamedGlob>,
     #[command(flatten)]
     pub column: ColumnArgs,
     #[command(flatten)]
@@ -41,7 +34,7 @@ pub struct ClaimArgs {
     /// Published figures, such as 'mean=296us p99.9=11.026ms n=50000'; repeatable [default: those of --claims-file]
     ///
     /// Figures are n, lost, loss, mean, min, max, median, stddev and quantiles such as p99.9, with the digits and the unit as
-    /// published. Of groups 'a > b' or 'a < b'.
+    /// published.
     #[arg(long, value_name = "CLAIMS", allow_hyphen_values = true, required_unless_present = "claims_file")]
     pub claims: Vec<String>,
     /// A file of such claims; # begins a comment [default: none]
@@ -60,21 +53,18 @@ pub struct RawDataArgs {
     #[arg(long = "column", value_name = "NAME", hide_short_help = true, conflicts_with_all = ["column", "delimiters", "id_column"])]
     pub csv_column: Option<String>,
     /// Direction of an fio log: read, write or trim [default: the only one]
-    #[arg(long, hide_short_help = true, value_name = "DIRECTION", conflicts_with_all = ["group", "column", "delimiters", "id_column"])]
+    #[arg(long, hide_short_help = true, value_name = "DIRECTION", conflicts_with_all = ["column", "delimiters", "id_column"])]
     pub direction: Option<String>,
     /// Unit of numbers and logs that do not state it, and of claims without one [default: numbers without a unit]
-    #[arg(long, value_name = "UNIT", conflicts_with = "group", value_parser = value::time_unit())]
+    #[arg(long, value_name = "UNIT", value_parser = value::time_unit())]
     pub unit: Option<TimeUnit>,
     /// Column of a file of numbers that has the packet ids, from 1 [default: none]
-    #[arg(long, value_name = "N", allow_hyphen_values = true, conflicts_with = "group", value_parser = value::whole::<usize>(1..=defaults::TEXT_COLUMN_MAX))]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = value::whole::<usize>(1..=defaults::TEXT_COLUMN_MAX))]
     pub id_column: Option<usize>,
-    /// The file has the lateness of sleeps of T, such as 100ms [default: not of sleeps]
-    #[arg(long, value_name = "T", allow_hyphen_values = true, conflicts_with = "group", value_parser = value::span(SLEEP_MAX))]
-    pub sleep: Option<Nanos>,
     /// Metric of recordings, such as round_trip_delay_less_dwell [default: the main one of their kind]
     #[arg(long, value_name = "METRIC")]
     pub metric: Option<String>,
     /// The published figures are said to be of half round trips
-    #[arg(long, conflicts_with = "group")]
+    #[arg(long)]
     pub half: bool,
 }

@@ -46,9 +46,13 @@ pub fn sources(typed: &GroupingArgs, column: &ColumnArgs, paths: &[PathBuf]) -> 
         None => Grouping::Globs(typed.group.clone()),
     };
     let baseline = typed.baseline.as_deref().map(|level| level.trim().to_owned());
-    let delimiters = column.delimiters.clone().map_or_else(|| defaults::TEXT_DELIMITERS.to_vec(), |typed| typed.0);
-    let column = TextColumn { number: column.column.unwrap_or(1), delimiters };
-    Ok(Sources { paths: paths.to_vec(), grouping, baseline, kind: typed.kind, column })
+    Ok(Sources { paths: paths.to_vec(), grouping, baseline, kind: typed.kind, column: text_column(column) })
+}
+
+/// The column of a file of numbers.
+pub(super) fn text_column(typed: &ColumnArgs) -> TextColumn {
+    let delimiters = typed.delimiters.clone().map_or_else(|| defaults::TEXT_DELIMITERS.to_vec(), |typed| typed.0);
+    TextColumn { number: typed.column.unwrap_or(1), delimiters }
 }
 
 /// Refuses what the ministat form does not show.

@@ -24,7 +24,7 @@ mod summary;
 mod wakeup;
 mod xdp;
 
-pub use check_published::{CheckPublishedJob, CheckedSubject, RawSample, check_published};
+pub use check_published::{CheckPublishedJob, check_published};
 pub use compare::{Grouping, Sources, expect_ministat, sources};
 pub use dds::interface_needed;
 pub use environment::{Environment, KeySource, OutputSpec, store};
