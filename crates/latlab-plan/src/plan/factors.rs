@@ -455,9 +455,7 @@ fn probes(run: &Condition) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::{
-        ImportSpec, Kind, PingSpec, Schedule, SenderSocketOptions, TransportKind, WakeupCpus, WakeupSpec, Work,
-    };
+    use crate::plan::{ImportSpec, Kind, PingSpec, Schedule, WakeupCpus, WakeupSpec, Work};
 
     #[test]
     fn the_fifo_priority_is_a_factor_of_every_kind() {
@@ -480,20 +478,6 @@ mod tests {
             assert_eq!(condition.levels()["fifo"], "10", "{condition:?}");
             let heading: Vec<String> = condition.heading(None).into_iter().flatten().collect();
             assert!(heading.iter().any(|part| part.ends_with("fifo 10")), "{heading:?}");
-        }
-    }
-
-    #[test]
-    fn every_factor_of_a_run_of_wake_ups_has_a_level() {
-        let (interval_ns, cpus) = (Nanos::from_millis(1), WakeupCpus::Anywhere);
-        let wakeup = WakeupSpec { via: Via::Select, interval_ns, relative: true, cpus, break_ns: None };
-        let mut run = RunSpec::here(Work::Wakeup(wakeup));
-        run.here.fifo = Some(80);
-        let levels = Condition::of(&run).levels();
-        for (factor, level) in
-            [("via", "select"), ("relative", "on"), ("fifo", "80"), ("interval", "1 ms"), ("size", "none")]
-        {
-            assert_eq!(levels[factor], level, "{factor}");
         }
     }
 
@@ -525,41 +509,5 @@ mod tests {
             Condition::labels(&[&measured, &log]),
             ["local · udp · 64 B · closed loop · block · no load", "log of irtt"]
         );
-    }
-
-    #[test]
-    fn only_departures_from_the_default_are_said() {
-        let usual = StreamRunSpec::at(Pace::Max);
-        let sending = |mode, checksum, connect| SenderSocketOptions { mode, checksum, connect, ..usual.sending };
-        for (stream, expected) in [
-            (usual.clone(), None),
-            (
-                StreamRunSpec {
-                    transport: TransportKind::Tcp,
-                    sending: sending(SendMode::Send, true, true),
-                    ..usual.clone()
-                },
-                Some("tcp"),
-            ),
-            (StreamRunSpec { sending: sending(SendMode::Gso, true, false), ..usual.clone() }, Some("gso")),
-            (
-                StreamRunSpec { flows: 2, sending: sending(SendMode::Sendmmsg, false, true), ..usual.clone() },
-                Some("sendmmsg, 2 flows, no checksum, connected"),
-            ),
-            (StreamRunSpec { direction: Direction::Down, ..usual.clone() }, Some("down")),
-        ] {
-            let condition = Condition::of(&RunSpec::here(Work::Stream(stream)));
-            assert_eq!(condition.unusual(Some(Family::Ipv4)).as_deref(), expected, "{condition:?}");
-        }
-        let usual = Condition::of(&RunSpec::here(Work::Stream(usual)));
-        let odd = Condition {
-            batch: Some(8),
-            probe_ns: Some(Nanos::from_millis(1)),
-            wait: Some(WaitMode::Spin),
-            ..usual.clone()
-        };
-        assert_eq!(odd.unusual(None).as_deref(), Some("batch 8, probes every 1 ms, spin"));
-        assert_eq!(odd.listed(None), ["max", "batch 8, probes every 1 ms, spin"], "{odd:?}");
-        assert_eq!(usual.unusual(Some(Family::Ipv6)).as_deref(), Some("ipv6"));
     }
 }
