@@ -15,8 +15,8 @@ use crate::source::{self, Source};
 
 /// The most that each measure may be. Lower these as the numbers fall; a ceiling that rises needs a reason in the commit.
 const CEILINGS: [(Measure, usize); 8] = [
-    (Measure::ShippedLines, 91_500),
-    (Measure::TestLines, 56_750),
+    (Measure::ShippedLines, 91_200),
+    (Measure::TestLines, 53_650),
     (Measure::GoldenLines, 29_200),
     (Measure::ShortDocs, 110),
     (Measure::MarkdownWords, 134_600),
