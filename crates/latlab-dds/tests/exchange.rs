@@ -168,22 +168,6 @@ fn receiving_sockets_have_the_requested_address() {
 }
 
 #[test]
-fn the_effective_configuration_is_known() {
-    let participant = join(26);
-    let settings = participant.configuration();
-    assert!(settings.iter().any(|line| line.contains("AllowMulticast") && line.contains("false")), "{settings:?}");
-}
-
-#[test]
-fn an_invalid_configuration_is_refused_in_the_words_of_the_library() {
-    let error = Participant::join(27, "<General><AllowMulticast>perhaps</AllowMulticast></General>", None);
-    let error = error.expect_err("no such value");
-    assert!(error.cause.contains("perhaps"), "{error}");
-    let error = Participant::join(233, CONFIGURATION, None).expect_err("no ports");
-    assert!(!error.cause.is_empty(), "{error}");
-}
-
-#[test]
 fn a_refused_policy_is_named() {
     let participant = join(28);
     let offered = participant.writer("t", TopicType::Message, qos(Reliability::BestEffort), "").expect("a writer");

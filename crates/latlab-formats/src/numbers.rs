@@ -381,51 +381,6 @@ mod tests {
     }
 
     #[test]
-    fn more_values_than_the_limit_are_refused() {
-        let text = "1\n".repeat(20_000) + " 2 \n";
-        assert_eq!(read_at_most(20_001, "x", text.as_bytes(), &first()).expect("numbers").len(), 20_001);
-        let error = read_at_most(20_000, "x", text.as_bytes(), &first()).expect_err("too many");
-        assert_eq!(error.to_string(), "cannot read more than 20000 numbers from `x`");
-        assert_eq!(error.explain().exit_code, 2);
-    }
-
-    #[test]
-    fn a_file_has_its_values_and_a_missing_one_is_a_request_to_mend() {
-        let directory = tempfile::tempdir().expect("temporary directory");
-        let path = directory.path().join("numbers");
-        std::fs::write(&path, "4\n2.5\n").expect("written");
-        assert_eq!(read_file(&path, &first()).expect("numbers"), [4.0, 2.5]);
-        let failure = read_file(&directory.path().join("missing"), &first()).expect_err("no file").explain();
-        assert_eq!((failure.exit_code, failure.hint.as_deref()), (2, Some("check the path; `-` is standard input")));
-    }
-
-    #[test]
-    fn more_numbers_than_memory_for_their_comparison_are_refused() {
-        assert!(expect_memory("x", 1_000).is_ok());
-        let failure = expect_memory("x", usize::MAX / COMPARED_BYTES).expect_err("too many").explain();
-        assert_eq!(failure.exit_code, 3);
-    }
-
-    #[test]
-    fn the_error_of_an_invalid_value_has_its_line_and_text() {
-        for (text, line, value) in
-            [("1\n2\nabc\n", 3, "abc"), ("1\n\n# c\nNaN", 4, "NaN"), ("inf\n", 1, "inf"), ("1\n5\0\n", 2, "5\0")]
-        {
-            match read_numbers("x", text.as_bytes(), &first()) {
-                Err(error @ NumbersError::NotANumber { .. }) => {
-                    assert_eq!(error.to_string(), format!("cannot read `{value}` on line {line} of `x` as a number"));
-                    assert!(
-                        error.explain().hint.is_some()
-                            && error.explain().cause.is_some()
-                            && error.explain().exit_code == 2
-                    );
-                }
-                other => panic!("{text:?}: {other:?}"),
-            }
-        }
-    }
-
-    #[test]
     fn plain_lines_have_the_value_of_the_standard_library() {
         for text in [
             "0",

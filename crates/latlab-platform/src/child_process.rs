@@ -155,20 +155,3 @@ impl Drop for ChildProcess {
         self.end();
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_death_of_a_process_is_described_by_its_code_or_signal() {
-        // wait(2): the code is in the second byte, the signal in the first.
-        for (raw, expected) in
-            [(0, "exit status 0"), (3 << 8, "exit status 3"), (9, "killed by SIGKILL"), (11, "SIGSEGV")]
-        {
-            let words = in_words(ExitStatus::from_raw(raw));
-            assert!(words.ends_with(expected), "{words}");
-        }
-        assert_eq!(in_words(ExitStatus::from_raw(40)), "killed by signal 40");
-    }
-}

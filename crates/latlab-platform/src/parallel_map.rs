@@ -78,13 +78,4 @@ mod tests {
             assert!(done.len() > 20 && done == pieces[..done.len()], "{done:?}");
         }
     }
-
-    #[test]
-    #[should_panic(expected = "piece 7")]
-    fn a_panic_is_propagated() {
-        each(&[1, 7, 3], 2, |piece| {
-            assert_ne!(*piece, 7, "piece 7");
-            ControlFlow::Continue(())
-        });
-    }
 }

@@ -205,12 +205,4 @@ mod tests {
         further.read_exact(&mut byte).expect("a byte");
         assert_eq!(&byte, b"3");
     }
-
-    #[test]
-    fn the_exit_code_of_a_signal_is_128_and_its_number() {
-        for (signal, outcome) in SIGNALS {
-            assert_eq!((i32::from(outcome.exit_code()), outcome_of(signal)), (128 + signal, Some(outcome)));
-        }
-        assert_eq!(outcome_of(0), None);
-    }
 }

@@ -124,35 +124,3 @@ impl Explain for RecordingError {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_cause_is_the_error_in_words() {
-        let refused = RecordingError::refused("write", "/store")(io::Error::from_raw_os_error(28)).explain();
-        assert_eq!(refused.message, "cannot write `/store`");
-        assert_eq!(refused.cause.as_deref(), Some("no space left on device (ENOSPC)"));
-        assert_eq!(refused.exit_code, 3);
-    }
-
-    #[test]
-    fn the_hint_for_a_refused_read_names_no_writable_place() {
-        let hint = |action| RecordingError::refused(action, "/root")(io::Error::from_raw_os_error(13)).explain().hint;
-        for action in ["read the store", "open", "read"] {
-            assert!(
-                hint(action).is_some_and(|hint| !hint.contains("writable") && hint.contains("read it")),
-                "{action}"
-            );
-        }
-        assert!(hint("make the store").is_some_and(|hint| hint.contains("writable")));
-    }
-
-    #[test]
-    fn damaged_input_is_a_wrong_request() {
-        let damaged = RecordingError::damaged("/r/manifest.json", "0 bytes").explain();
-        assert_eq!((damaged.exit_code, damaged.cause.as_deref()), (2, Some("0 bytes")));
-        assert!(damaged.hint.is_some());
-    }
-}

@@ -370,23 +370,6 @@ mod tests {
     }
 
     #[test]
-    fn facts_after_a_run_are_read_from_formats_before_1_9() {
-        let end = |after: &str| {
-            let before = r#"{"kernel": "Linux 6.1", "steal_ticks": 7}"#;
-            let text = format!(r#"{{"before": {before}, "after": {after}, "clock_start": null, "clock_end": null}}"#);
-            serde_json::from_str::<EndFacts>(&text).expect("an end of format 1.8")
-        };
-        let facts = |steal_ticks: u64, governors: Option<Vec<String>>| {
-            let (kernel, steal_ticks) = (Some("Linux 6.1".into()), Some(steal_ticks));
-            Some(HostFacts { kernel, steal_ticks, governors, ..HostFacts::default() })
-        };
-        let known = end(r#"{"kernel": "Linux 6.1", "steal_ticks": 9, "governors": ["performance"]}"#);
-        assert_eq!(known.before, facts(7, None));
-        assert_eq!(known.after, facts(9, Some(vec!["performance".into()])));
-        assert_eq!((end("null").before, end("null").after), (facts(7, None), None));
-    }
-
-    #[test]
     fn facts_after_a_run_are_stored_as_changes_and_read_as_they_were() {
         let facts = |text: &str| serde_json::from_str::<HostFacts>(text).expect("facts");
         let before = facts(

@@ -119,7 +119,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::facts::{CommandLine, HostFacts};
+    use crate::facts::HostFacts;
     use crate::plan::{RunSpec, Via, WakeupCpus, WakeupSpec, Work};
     use crate::units::Nanos;
 
@@ -152,13 +152,5 @@ mod tests {
             assert_eq!((&json["here"]["changes"], &json["peer_is_here"]), (&json!({"steal_ticks": 9}), &json!(true)));
             assert!(json["here"].get("after").is_none() && json["peer"]["before"].is_null(), "{json:#}");
         }
-    }
-
-    #[test]
-    fn the_command_line_is_an_array_of_words_and_absent_without_one() {
-        let mut manifest = manifest(FormatVersion::CURRENT.minor, false);
-        assert!(stored(&manifest).get("command").is_none());
-        manifest.command = Some(CommandLine::of(&["/usr/bin/latlab", "wakeup", "-i", "1ms"]));
-        assert_eq!(stored(&manifest)["command"], json!(["latlab", "wakeup", "-i", "1ms"]));
     }
 }

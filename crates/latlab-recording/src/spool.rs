@@ -365,11 +365,6 @@ mod tests {
     }
 
     #[test]
-    fn the_header_survives_its_bytes() {
-        assert_eq!(SpoolHeader::from_bytes(header().to_bytes()), header());
-    }
-
-    #[test]
     fn a_torn_last_event_is_ignored_and_a_hole_has_no_event() {
         let event = SpoolEvent::TimedOut { seq: Seq(4), waited: Nanos(9) };
         let mut bytes = header().to_bytes().to_vec();

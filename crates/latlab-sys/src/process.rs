@@ -132,11 +132,6 @@ mod tests {
     }
 
     #[test]
-    fn a_test_has_the_rights_of_its_caller() {
-        assert!(!started_with_more_rights());
-    }
-
-    #[test]
     fn a_thread_that_closes_its_own_descriptors_leaves_those_of_the_process_open() {
         use std::os::fd::IntoRawFd;
         let shared = udp(AddressFamily::Ipv4).expect("a socket");

@@ -82,23 +82,3 @@ pub fn current_cpu() -> Option<u16> {
     #[cfg(not(target_arch = "x86_64"))]
     None
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_current_cpu_if_known_is_below_the_number_of_cpus() {
-        if let Some(cpu) = current_cpu() {
-            // SAFETY: takes a number and answers one.
-            let configured = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_CONF) };
-            assert!(libc::c_long::from(cpu) < configured);
-        }
-    }
-
-    #[test]
-    fn a_priority_that_does_not_exist_is_refused() {
-        let error = set_fifo(200).expect_err("SCHED_FIFO ends at 99").raw_os_error();
-        assert!(matches!(error, Some(libc::EINVAL | libc::EPERM)), "{error:?}");
-    }
-}

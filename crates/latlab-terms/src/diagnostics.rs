@@ -213,15 +213,3 @@ impl Outcome {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_failure_keeps_the_message_of_its_error() {
-        let error = crate::units::human::parse_duration("10").expect_err("no unit");
-        let failure = Failure::from(error.clone());
-        assert_eq!((failure.message, failure.exit_code), (error.to_string(), 2));
-    }
-}

@@ -34,15 +34,3 @@ impl Sample {
         self.singletons.len() as u64
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn infinite_singletons_count() {
-        let sample = Sample::new(Metric::RoundTripDelay, vec![3, INFINITE, -1, INFINITE]);
-        assert_eq!((sample.n(), sample.infinite, sample.ordered), (4, 2, true));
-        assert!(!Sample::unordered(Metric::RoundTripDelay, vec![3]).ordered);
-    }
-}

@@ -107,11 +107,4 @@ mod tests {
         write_line(&mut text, &line).expect("memory takes it");
         assert_eq!(String::from_utf8_lossy(&text), "BenchmarkRoundTripDelay/tag-build=v1-8/by=latlab 1 1 ns/op\n");
     }
-
-    #[test]
-    fn rates_are_better_when_they_are_higher() {
-        let mut text = Vec::new();
-        write_header(&mut text, Metric::DeliveredRate).expect("memory takes it");
-        assert!(String::from_utf8_lossy(&text).contains("Unit p50-bit/s better=higher\n"));
-    }
 }

@@ -186,11 +186,6 @@ mod tests {
     }
 
     #[test]
-    fn a_run_without_values_is_an_empty_histogram() {
-        assert!(log(&[INFINITE], true).expect("an empty histogram").contains("#[lost: 1]"));
-    }
-
-    #[test]
     fn infinite_values_that_are_not_the_losses_have_a_comment_that_no_import_takes_for_losses() {
         let text = log(&[5, INFINITE], false).expect("values from 0 on");
         assert!(!text.contains("lost") && text.contains("#[infinite: 1]\n"), "{text}");

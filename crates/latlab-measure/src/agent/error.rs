@@ -190,23 +190,3 @@ impl Explain for AgentError {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_hint_of_a_lost_agent_names_the_command_that_restores_its_host() {
-        for (peer, restore) in [
-            ("ssh:pi@far", "`ssh pi@far latlab doctor --restore`"),
-            ("cmd:nsenter …", "`latlab doctor --restore` on that host"),
-        ] {
-            for error in [
-                AgentError::Ended { peer: peer.into(), status: None, stderr: None },
-                AgentError::Silent { peer: peer.into(), within: Duration::from_secs(10) },
-            ] {
-                assert!(error.explain().hint.is_some_and(|hint| hint.contains(restore)), "{error:?}");
-            }
-        }
-    }
-}

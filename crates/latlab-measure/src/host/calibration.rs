@@ -98,21 +98,6 @@ mod tests {
     }
 
     #[test]
-    fn calibrations_of_earlier_versions_are_those_without_a_priority() {
-        let directory = tempfile::tempdir().unwrap();
-        let kept = Calibrations { path: directory.path().join("calibrations.json") };
-        let earlier = r#"[{
-            "p50_ns": 22200.0, "p99_ns": 30100.0, "n": 50000, "size_bytes": 64, "wait": "block", "cpu": 0, "peer_cpu": 1,
-            "measured_at": "2026-11-21T00:00:00Z", "boot_id": "a"
-        }]"#;
-        fs::write(&kept.path, earlier).unwrap();
-        assert_eq!(kept.find(Some("a"), &conditions("block")).unwrap().p50_ns, 22_200.0);
-        kept.keep(&measured("a", "spin", 3.0)).unwrap();
-        let both = fs::read_to_string(&kept.path).unwrap();
-        assert!(both.contains("22200") && !both.contains("fifo"), "{both}");
-    }
-
-    #[test]
     fn a_damaged_file_holds_no_calibration() {
         let directory = tempfile::tempdir().unwrap();
         let kept = Calibrations { path: directory.path().join("calibrations.json") };

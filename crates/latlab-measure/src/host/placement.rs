@@ -137,7 +137,6 @@ fn without(mut cpus: CpuSet, measuring: &[u16]) -> CpuSet {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::diagnostics::Explain;
     use crate::plan::WaitMode;
 
     const FREE: EndSpec = EndSpec { wait: WaitMode::Block, cpu: None, fifo: None, mlock: false };
@@ -182,21 +181,5 @@ mod tests {
             drop(guard);
             assert_eq!(sched_getaffinity(None).expect("sched_getaffinity"), before);
         });
-    }
-
-    #[test]
-    fn the_error_of_an_absent_cpu_names_those_online() {
-        for absent in [1_000, 2_000] {
-            let error = in_a_thread(|| place(&EndSpec { cpu: Some(absent), ..FREE })).expect_err("no such CPU");
-            assert_eq!(error.explain().exit_code, 3);
-            assert!(error.to_string().contains(&format!("`{absent}`")), "{error}");
-            assert!(error.explain().cause.is_some_and(|cause| cause.contains("online are")));
-        }
-    }
-
-    #[test]
-    fn the_error_of_an_invalid_priority_has_a_hint() {
-        let error = in_a_thread(|| place(&EndSpec { fifo: Some(120), ..FREE })).expect_err("99 is the highest");
-        assert!(error.to_string().contains("`120`") && error.explain().hint.is_some());
     }
 }

@@ -121,12 +121,6 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn the_error_of_a_file_without_a_number_has_its_text() {
-        let host = FakeHost::new().with("proc/x", "many\n");
-        assert_eq!(host.root.number::<u64>("proc/x"), Err("/proc/x: `many` is not a number".into()));
-    }
-
-    #[test]
     fn lists_of_cpus_have_ranges_and_single_cpus() {
         assert_eq!(parse_cpu_list("0-2,6\n"), Some(vec![0, 1, 2, 6]));
         assert_eq!(parse_cpu_list("3"), Some(vec![3]));

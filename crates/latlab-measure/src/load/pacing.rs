@@ -171,61 +171,9 @@ pub(super) fn spawn(work: impl FnOnce() + Send + 'static) -> Result<(), LoadErro
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::load::kinds::{BACKLOG_MAX, CpuTime, cpu_control};
+    use crate::load::kinds::{BACKLOG_MAX, cpu_control};
     use crate::units::Nanos;
-    use latlab_sys::clock::thread_cpu_ns;
     use proptest::prelude::*;
-    use std::fs;
-
-    const PERIOD: Nanos = Nanos::from_millis(10);
-    const HELD: Nanos = Nanos::from_secs(2);
-    const ATTEMPTS: usize = 4;
-
-    /// The time in which the calling thread was ready to run while another thread or another guest had its `cpu`; `None`
-    /// without CONFIG_SCHED_INFO.
-    fn waited_ns(cpu: u16) -> Option<i64> {
-        let waited: i64 = fs::read_to_string("/proc/thread-self/schedstat").ok()?.split(' ').nth(1)?.parse().ok()?;
-        let stat = fs::read_to_string("/proc/stat").ok()?;
-        let stolen_ticks: i64 = stat.split_once(&format!("cpu{cpu} "))?.1.split_whitespace().nth(7)?.parse().ok()?;
-        Some(waited + stolen_ticks * 10_000_000)
-    }
-
-    /// The share of a CPU that the loop used in [`HELD`], by the CPU clock of its thread, and how long it waited for the
-    /// CPU.
-    fn hold(share: f64, cpu: u16) -> (f64, Option<i64>) {
-        let worker = thread::spawn(move || {
-            pin_to(&[cpu]).expect("a CPU that may be used");
-            let (mut work, mut control) = (CpuTime::new(0), cpu_control(share, PERIOD));
-            let (start_ns, used_ns, waited) = (monotonic_ns(), thread_cpu_ns(), waited_ns(cpu));
-            while monotonic_ns() - start_ns < HELD.0 {
-                take_step(&mut work, start_ns, &mut control);
-            }
-            let elapsed_ns = monotonic_ns() - start_ns;
-            let waited = waited_ns(cpu).zip(waited).map(|(after, before)| after - before);
-            ((thread_cpu_ns() - used_ns) as f64 / elapsed_ns as f64, waited)
-        });
-        worker.join().expect("no panic")
-    }
-
-    /// The upper bound always holds; the lower one unless the thread had to wait for its CPU, by the kernel's account.
-    #[test]
-    fn the_loop_uses_the_requested_share() {
-        let cpu = *usable_cpus().expect("an affinity mask").last().expect("at least one CPU");
-        for share in [0.2, 0.5] {
-            // Lost time is made up, except for the backlog at the end; 0.01 for the resolution of the account.
-            let tolerance = (BACKLOG_MAX + PERIOD).0 as f64 / HELD.0 as f64 + 0.01;
-            for _ in 0..ATTEMPTS {
-                let (found, waited) = hold(share, cpu);
-                assert!(found <= share + tolerance, "{share}: {found}");
-                if found >= share - tolerance {
-                    break;
-                }
-                // A shorter wait is made up, so that it is not an excuse.
-                assert!(waited.is_none_or(|waited| waited > BACKLOG_MAX.0), "{share}: {found}, waited {waited:?} ns");
-            }
-        }
-    }
-
     const MS: i64 = 1_000_000;
     const SECOND: i64 = 1_000 * MS;
     /// The time between two readings of the clock by a simulated worker.

@@ -215,30 +215,6 @@ mod tests {
         }
     }
 
-    #[test]
-    fn the_figures_cover_the_time_between_begin_and_end() {
-        let (commands, mut writer) = pipe_with("begin\n");
-        let watching = std::thread::spawn(move || workers().watch(commands));
-        std::thread::sleep(std::time::Duration::from_millis(350));
-        writer.write_all(b"end\n").expect("still read");
-        let report = watching.join().expect("no panic").expect("both commands were sent");
-        let measured = report.measured_ns.expect("from begin to end");
-        assert!(measured.0 >= 300_000_000, "{report:?}");
-        let achieved = report.achieved.expect("longer than a window");
-        // Eight bytes at each reading: one at the end, and one for each window in which this thread had the CPU.
-        assert!(achieved * measured.0 as f64 / 1e9 >= 7.9, "{report:?}");
-        assert!(report.min.is_some() && report.min <= report.max, "{report:?}");
-        assert_eq!((report.kind.as_str(), report.unit.as_str()), ("heaters", BYTES_PER_SECOND));
-    }
-
-    #[test]
-    fn an_end_without_a_begin_has_no_figures() {
-        let (commands, _writer) = pipe_with("end\n");
-        let report = workers().watch(commands).expect("the last command was sent");
-        assert_eq!((report.achieved, report.min, report.measured_ns), (None, None, Some(Default::default())));
-        assert_eq!(report.offered, Some(2.0));
-    }
-
     const MS: i64 = 1_000_000;
 
     fn readings(list: impl IntoIterator<Item = (i64, i64)>) -> Vec<Reading> {

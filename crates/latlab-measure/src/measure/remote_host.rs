@@ -120,32 +120,3 @@ fn at_peer(specs: &[SettingSpec], fact: SettingFacts) -> SettingFacts {
     let setting = typed.map_or_else(|| fact.setting.clone(), ToString::to_string);
     SettingFacts { setting, at: Side::Peer.word().into(), ..fact }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::plan::Setting;
-
-    #[test]
-    fn a_setting_of_the_agent_is_reported_as_typed_on_this_host() {
-        let spec = |setting, side| SettingSpec { setting, interface: None, side: Some(side) };
-        let specs = [spec(Setting::Mtu(1_400), Side::Both), spec(Setting::RtRuntime(-1), Side::Peer)];
-        for (reported, typed) in
-            [("mtu=1400", "mtu@both=1400"), ("rt-runtime=-1", "rt-runtime@peer=-1"), ("x=1", "x=1")]
-        {
-            let fact = SettingFacts {
-                setting: reported.into(),
-                at: "local".into(),
-                place: "p".into(),
-                places: 1,
-                root: None,
-                before: "0".into(),
-                set: "1".into(),
-                read_back: None,
-                ended: None,
-            };
-            let ours = at_peer(&specs, fact);
-            assert_eq!((ours.setting.as_str(), ours.at.as_str()), (typed, "peer"));
-        }
-    }
-}

@@ -246,41 +246,6 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_other_users_may_read_is_refused_with_the_remedy() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path().join("lab.key");
-        PreSharedKey::generate().expect("random bytes").write_new(&path).expect("written");
-        for mode in [0o640, 0o604, 0o620, 0o644] {
-            std::fs::set_permissions(&path, PermissionsExt::from_mode(mode)).expect("set");
-            let failure = PreSharedKey::read(&path).expect_err("exposed").explain();
-            assert!(failure.message.ends_with(&format!("has mode `{mode:04o}`")), "{failure}");
-            assert!(failure.hint.is_some_and(|hint| hint.starts_with("chmod 600 ")));
-            assert_eq!(failure.exit_code, 2);
-        }
-    }
-
-    #[test]
-    fn content_that_is_not_a_key_is_refused_with_its_cause() {
-        for (text, cause) in [
-            ("", "it is empty"),
-            (" \n", "it is empty"),
-            ("ssh-ed25519 AAAA", "its first word is not `latlab-psk-1`"),
-            ("latlab-psk-1", "the key itself is missing"),
-            ("latlab-psk-1 00112233445566778899aabbccddeef", "its second word is not a hexadecimal number"),
-            ("latlab-psk-1 00112233445566778899aabbccddeexx", "its second word is not a hexadecimal number"),
-            ("latlab-psk-1 00112233445566778899aabbccddeeff me", "something follows the key"),
-            ("latlab-psk-1 00112233445566778899aabbccddee", "a key has at least 128 bit"),
-        ] {
-            let failure = of(text).expect_err(text).explain();
-            assert_eq!(failure.cause.as_deref(), Some(cause), "{text}");
-            assert_eq!(failure.exit_code, 2);
-        }
-        assert!(of("latlab-psk-1 00112233445566778899AABBccddeeff\n").is_ok());
-        assert!(matches!(PreSharedKey::read(Path::new("/nonexistent/lab.key")), Err(KeyError::Unreadable { .. })));
-        assert!(matches!(PreSharedKey::read(Path::new("/")), Err(KeyError::Unreadable { .. })));
-    }
-
-    #[test]
     fn debug_shows_no_key() {
         let key = of("latlab-psk-1 00112233445566778899aabbccddeeff").expect("a key");
         assert_eq!(format!("{key:?}"), "PreSharedKey(128 bit)");

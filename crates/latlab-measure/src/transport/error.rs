@@ -409,35 +409,3 @@ impl Explain for SendModeError {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn errors_of_send_modes_are_distinguished_by_errno_and_options() {
-        let plain = SenderSocketOptions::PLAIN;
-        let gso = SenderSocketOptions { mode: SendMode::Gso, ..plain };
-        let unchecked = SenderSocketOptions { checksum: false, ..gso };
-        let rows = [
-            (Errno::INVAL, unchecked, Some((SendModeError::ChecksumOff, 2))),
-            (Errno::INVAL, gso, Some((SendModeError::SegmentOverMtu { size_bytes: 9_000 }, 2))),
-            (Errno::MSGSIZE, gso, Some((SendModeError::SegmentOverMtu { size_bytes: 9_000 }, 2))),
-            (Errno::IO, gso, Some((SendModeError::NoChecksumOffload, 3))),
-            (Errno::MSGSIZE, plain, Some((SendModeError::TooLong { size_bytes: 9_000 }, 2))),
-            (Errno::IO, plain, None),
-            (Errno::INVAL, SenderSocketOptions { checksum: false, ..plain }, None),
-            (Errno::NOBUFS, gso, None),
-        ];
-        for (errno, options, expected) in rows {
-            let error = SendModeError::of(&errno.into(), options, 9_000);
-            let found = error.map(|error| (error, error.explain()));
-            assert_eq!(
-                found.as_ref().map(|(error, failure)| (*error, failure.exit_code)),
-                expected,
-                "{errno:?} {options:?}"
-            );
-            assert!(found.is_none_or(|(_, failure)| failure.cause.is_some() && failure.hint.is_some()));
-        }
-    }
-}

@@ -12,6 +12,7 @@ mod error;
 mod frame;
 mod interface;
 mod open;
+#[cfg(any(test, feature = "fixtures"))]
 pub mod sim;
 mod tcp;
 mod tcp_reflector;

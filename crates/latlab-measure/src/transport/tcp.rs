@@ -258,7 +258,6 @@ mod tests {
     use std::net::{TcpListener, TcpStream};
 
     use super::*;
-    use crate::diagnostics::Explain;
 
     static NEVER: AtomicBool = AtomicBool::new(false);
 
@@ -354,25 +353,5 @@ mod tests {
         let mut frame = [0; 26];
         far.read_exact(&mut frame).expect("a frame");
         assert_eq!(frame[2..], [6; 24]);
-    }
-
-    #[test]
-    fn a_refused_connection_and_a_silent_peer_have_different_causes() {
-        let port = TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a port").port();
-        let peer = SocketAddr::from(([127, 0, 0, 1], port));
-        let error = TcpTransport::open(&PathSpec::SYSTEM, peer, WaitStrategy::Spin, &NEVER).expect_err("no listener");
-        let failure = error.explain();
-        assert!(failure.message.contains(&format!("`{peer}`")) && failure.exit_code == 3, "{error}");
-        assert_eq!(failure.cause.as_deref(), Some("connection refused (ECONNREFUSED)"));
-        assert!(failure.hint.is_some_and(|hint| hint.contains("serve --tcp")), "{error:?}");
-        let error = TransportError::Connection { peer, source: io::ErrorKind::TimedOut.into() };
-        assert_eq!(error.explain().cause.as_deref(), Some("no answer within 3 s"));
-    }
-
-    #[test]
-    fn a_message_longer_than_the_maximum_is_refused() {
-        let (mut transport, _far) = pair(WaitStrategy::Spin, "127.0.0.1:0");
-        let error = transport.send(&[0; 65_508]).expect_err("too long");
-        assert_eq!(Errno::from_io_error(&error), Some(Errno::MSGSIZE));
     }
 }

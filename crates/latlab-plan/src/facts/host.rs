@@ -130,25 +130,3 @@ impl Finding {
         Finding { code: code.into(), severity: FindingSeverity::Fine, message: message.into(), fix: None }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn facts_of_format_1_0_can_be_read() {
-        let old = r#"{"kernel": "Linux 6.1.0", "cpus_online": "0-1", "load_average": [0.1, 0.2, 0.3], "steal_ticks": 7,
-            "architecture": null, "unknown": {"boot_id": "no such file"}}"#;
-        let facts: HostFacts = serde_json::from_str(old).expect("an old recording");
-        assert_eq!((facts.kernel.as_deref(), facts.steal_ticks), (Some("Linux 6.1.0"), Some(7)));
-        assert_eq!(facts.processor, ProcessorFacts::default());
-        assert_eq!((facts.rights, facts.network.interface.is_none()), (None, true));
-    }
-
-    #[test]
-    fn facts_of_a_newer_version_can_be_read() {
-        let newer = r#"{"kernel": "Linux 9.0", "quantum": true, "processor": {"turbo": false, "tubes": 8}}"#;
-        let facts: HostFacts = serde_json::from_str(newer).expect("a newer minor");
-        assert_eq!(facts.processor.turbo, Some(false));
-    }
-}

@@ -158,12 +158,4 @@ mod tests {
         );
         assert_eq!(CpuReadings::COLUMNS[CpuReadings::WIDTH - IDLE_STATES], "idle_state0_ns");
     }
-
-    #[test]
-    fn a_sample_is_restored_from_json() {
-        let mut sample = HostSample { seq: 3, start_ns: 7, end_ns: 9, sampler_cpu: Some(1), ..HostSample::default() };
-        sample.cpus.push((0, CpuReadings { busy_ns: Some(10_000_000), ..CpuReadings::default() }));
-        let text = serde_json::to_string(&sample).expect("plain data");
-        assert_eq!(serde_json::from_str::<HostSample>(&text).expect("the same"), sample);
-    }
 }

@@ -215,22 +215,3 @@ impl ConnectionFacts {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn flows_over_dds_have_the_longest_discovery_and_the_losses_of_all() {
-        let flow = |milliseconds, samples_lost| DdsFacts {
-            discovery_ns: Nanos::from_millis(milliseconds),
-            samples_lost,
-            ..DdsFacts::default()
-        };
-        let warned = DdsFacts { warnings: vec!["late".into()], ..flow(5, 4) };
-        let both = DdsFacts { discovery_ns: Nanos::from_millis(9), samples_lost: 7, ..warned.clone() };
-        assert_eq!(DdsFacts::together(Some(flow(9, 3)), Some(warned)), Some(both));
-        assert_eq!(DdsFacts::together(None, Some(flow(9, 3))), Some(flow(9, 3)));
-        assert_eq!(DdsFacts::together(Some(flow(9, 3)), None), Some(flow(9, 3)));
-    }
-}

@@ -463,9 +463,7 @@ fn probes(run: &RunSpec) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::{
-        ImportSpec, Kind, PingSpec, SenderSocketOptions, StreamRunSpec, Via, WakeupCpus, WakeupSpec, Work,
-    };
+    use crate::plan::{ImportSpec, Kind, PingSpec, StreamRunSpec, Via, WakeupCpus, WakeupSpec, Work};
 
     #[test]
     fn the_fifo_priority_is_a_factor_of_every_kind() {
@@ -487,20 +485,6 @@ mod tests {
             assert_eq!(run.levels()["fifo"], "10", "{run:?}");
             let heading: Vec<String> = run.heading(None).into_iter().flatten().collect();
             assert!(heading.iter().any(|part| part.ends_with("fifo 10")), "{heading:?}");
-        }
-    }
-
-    #[test]
-    fn every_factor_of_a_run_of_wake_ups_has_a_level() {
-        let (interval_ns, cpus) = (Nanos::from_millis(1), WakeupCpus::Anywhere);
-        let wakeup = WakeupSpec { via: Via::Select, interval_ns, relative: true, cpus, break_ns: None };
-        let mut run = RunSpec::here(Work::Wakeup(wakeup));
-        run.here.fifo = Some(80);
-        let levels = run.levels();
-        for (factor, level) in
-            [("via", "select"), ("relative", "on"), ("fifo", "80"), ("interval", "1 ms"), ("size", "none")]
-        {
-            assert_eq!(levels[factor], level, "{factor}");
         }
     }
 
@@ -532,39 +516,5 @@ mod tests {
             RunSpec::labels(&[&measured, &log]),
             ["local · udp · 64 B · closed loop · block · no load", "log of irtt"]
         );
-    }
-
-    #[test]
-    fn only_departures_from_the_default_are_said() {
-        let usual = StreamRunSpec::at(Pace::Max);
-        let sending = |mode, checksum, connect| SenderSocketOptions { mode, checksum, connect, ..usual.sending };
-        for (stream, expected) in [
-            (usual.clone(), None),
-            (
-                StreamRunSpec {
-                    transport: TransportKind::Tcp,
-                    sending: sending(SendMode::Send, true, true),
-                    ..usual.clone()
-                },
-                Some("tcp"),
-            ),
-            (StreamRunSpec { sending: sending(SendMode::Gso, true, false), ..usual.clone() }, Some("gso")),
-            (
-                StreamRunSpec { flows: 2, sending: sending(SendMode::Sendmmsg, false, true), ..usual.clone() },
-                Some("sendmmsg, 2 flows, no checksum, connected"),
-            ),
-            (StreamRunSpec { direction: Direction::Down, ..usual.clone() }, Some("down")),
-        ] {
-            let run = RunSpec::here(Work::Stream(stream));
-            assert_eq!(run.unusual(Some(Family::Ipv4)).as_deref(), expected, "{run:?}");
-        }
-        let mut odd = usual.clone();
-        odd.sending.batch = 8;
-        odd.probes = Some(PingSpec::on(Schedule::Periodic { interval_ns: Nanos::from_millis(1) }));
-        let mut odd = RunSpec::here(Work::Stream(odd));
-        odd.here.wait = WaitMode::Spin;
-        assert_eq!(odd.unusual(None).as_deref(), Some("batch 8, probes every 1 ms, spin"));
-        assert_eq!(odd.listed(None), ["max", "batch 8, probes every 1 ms, spin"], "{odd:?}");
-        assert_eq!(RunSpec::here(Work::Stream(usual)).unusual(Some(Family::Ipv6)).as_deref(), Some("ipv6"));
     }
 }

@@ -143,10 +143,4 @@ mod tests {
             assert_eq!(serde_json::from_str::<LoadSpec>(&kept).expect(&kept), load);
         }
     }
-
-    #[test]
-    fn parameters_at_their_defaults_are_left_out() {
-        let kind = LoadKind::Cpu { share: 0.5, cpus: Vec::new(), period_ns: defaults::LOAD_PERIOD };
-        assert_eq!(LoadSpec { kind, at: Side::Local }.to_string(), "cpu=50%");
-    }
 }

@@ -165,18 +165,4 @@ mod tests {
             PathSpec { bind_address: Some(address), dscp: Some(46), dont_fragment: true, ..PathSpec::SYSTEM };
         assert_eq!(path.reversed(address), expected);
     }
-
-    #[test]
-    fn a_target_is_shown_as_typed() {
-        let command = |words: &[&str]| Target::Command { words: words.iter().map(ToString::to_string).collect() };
-        for (target, text) in [
-            (Target::Lab, "lab"),
-            (Target::Host { host: "::1".into(), port: 7 }, "[::1]:7"),
-            (Target::Ssh { host: "pi@pi3".into() }, "ssh:pi@pi3"),
-            (command(&["ip", "netns", "exec", "b", "latlab"]), "cmd:ip netns exec b latlab"),
-            (command(&["a b", "c"]), "cmd:'a b' c"),
-        ] {
-            assert_eq!(target.to_string(), text);
-        }
-    }
 }

@@ -153,9 +153,4 @@ mod tests {
         assert!((last.0 as f64 / 1e11 - 1.0).abs() < 0.02, "mean gap {}", last.0 / 100_000);
         assert!(schedule.due_times().take(50).eq(schedule.due_times().take(50)));
     }
-
-    #[test]
-    fn a_closed_loop_has_no_due_times() {
-        assert_eq!(Schedule::Closed.due_times().next(), None);
-    }
 }

@@ -233,15 +233,4 @@ mod tests {
             assert_eq!(spec.ends(one_host), ends, "{spec} {one_host}");
         }
     }
-
-    #[test]
-    fn sides_are_restored_from_their_words() {
-        for side in Side::ALL {
-            assert_eq!(Side::from_word(&side.to_string()), Some(side));
-        }
-        assert_eq!(Side::from_word("here"), None);
-        assert_eq!((Side::Both.is_local(), Side::Both.is_peer()), (true, true));
-        assert_eq!((Side::Local.is_local(), Side::Local.is_peer()), (true, false));
-        assert_eq!((Side::Peer.is_local(), Side::Peer.is_peer()), (false, true));
-    }
 }

@@ -141,17 +141,3 @@ impl ConcurrentWakeups {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn calls_are_restored_from_their_words() {
-        for via in Via::ALL {
-            assert_eq!(Via::from_word(via.word()), Some(via));
-            assert_eq!(serde_json::to_value(via).expect("serialises"), via.word());
-        }
-        assert_eq!(Via::from_word("sleep"), None);
-    }
-}

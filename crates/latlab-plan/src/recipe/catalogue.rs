@@ -72,20 +72,6 @@ mod tests {
     }
 
     #[test]
-    fn recipes_are_found_by_their_name() {
-        assert!(RECIPES.iter().all(|recipe| find(&recipe.name).is_some()));
-        assert!(find("pi-udp").is_none());
-        for (name, question) in [
-            ("pi-udp-laod", Some("did you mean `pi-udp-load`?")),
-            ("pi-udp", Some("did you mean `pi-udp-load`?")),
-            ("pi-", Some("did you mean `pi-udp-load` or `pi-roundtrip`?")),
-            ("x.toml", None),
-        ] {
-            assert_eq!(meant(name).as_deref(), question, "{name}");
-        }
-    }
-
-    #[test]
     fn every_row_has_a_figure_for_each_column() {
         for published in RECIPES.iter().filter_map(|recipe| recipe.published.as_ref()) {
             for row in &published.rows {

@@ -219,30 +219,3 @@ impl FromIterator<Option<i64>> for IntColumn {
         column
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn null_differs_from_zero() {
-        let column: IntColumn = [Some(0), None, Some(7)].into_iter().collect();
-        assert_eq!((column.get(0), column.get(1), column.get(2)), (Some(0), None, Some(7)));
-        let full: IntColumn = [Some(1), Some(2)].into_iter().collect();
-        assert_eq!(full, IntColumn { values: vec![1, 2], present: None });
-        assert_eq!(IntColumn::nulls(1).get(0), None);
-    }
-
-    #[test]
-    fn rows_transpose_into_columns() {
-        let columns = IntColumn::transposed([[Some(1), None], [Some(2), Some(3)]].into_iter());
-        assert_eq!(columns, [[Some(1), Some(2)], [None, Some(3)]].map(IntColumn::from_iter));
-    }
-
-    #[test]
-    fn equal_words_become_one() {
-        assert_eq!([3, 3].into_iter().collect::<WordColumn<_>>(), WordColumn::All(3));
-        assert_eq!([3, 4].into_iter().collect::<WordColumn<_>>(), WordColumn::Each(vec![3, 4]));
-        assert_eq!([0u8; 0].into_iter().collect::<WordColumn<_>>(), WordColumn::default());
-    }
-}

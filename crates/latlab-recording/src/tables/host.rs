@@ -186,11 +186,4 @@ pub(crate) mod tests {
         let rows = samples.iter().flat_map(|(side, sample)| HostRow::from_sample(*side, sample)).map(Ok::<_, ()>);
         assert_eq!(SampleJoin::new(rows).collect::<Result<Vec<_>, ()>>(), Ok(samples.to_vec()));
     }
-
-    #[test]
-    fn every_column_has_a_name_of_its_own() {
-        let specs = HostBatch::specs();
-        let names: std::collections::BTreeSet<_> = specs.iter().map(|column| &column.name).collect();
-        assert_eq!(names.len(), specs.len());
-    }
 }

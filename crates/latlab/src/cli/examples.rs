@@ -222,13 +222,4 @@ mod tests {
             assert_eq!(settled, Ok(()), "{}", example.line);
         }
     }
-
-    #[test]
-    fn each_example_is_of_its_command() {
-        for (name, examples) in COMMANDS {
-            for example in examples {
-                assert!(example.line.starts_with(&format!("latlab {name}")), "{}", example.line);
-            }
-        }
-    }
 }

@@ -127,27 +127,6 @@ fn is_named(argument: &Arg, name: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// The options and arguments that `rule` names.
-    fn names(rule: &Exclusion) -> impl Iterator<Item = &str> {
-        let patterns = rule.option.split(", ").chain(rule.with.split(", "));
-        patterns.map(|pattern| pattern.trim_start_matches('!').split(' ').next().unwrap_or_default())
-    }
-
-    #[test]
-    fn each_rule_names_commands_and_options_that_exist() {
-        let definition = crate::cli::definition();
-        for rule in EXCLUSIONS.iter() {
-            let commands: Vec<&Command> =
-                rule.commands.split(' ').map(|name| definition.find_subcommand(name).expect(name)).collect();
-            for name in names(rule) {
-                let knows = |command: &&Command| {
-                    command.get_name() == name || command.get_arguments().any(|argument| is_named(argument, name))
-                };
-                assert!(commands.iter().any(knows), "{}: {name}", rule.commands);
-            }
-        }
-    }
-
     /// The goldens are the only place in which refusals are tested.
     #[test]
     fn each_rule_is_shown_by_a_golden() {

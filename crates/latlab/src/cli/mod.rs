@@ -145,11 +145,6 @@ pub fn parse_for(typed: impl IntoIterator<Item = OsString>, columns: Option<u16>
 mod tests {
     use super::*;
 
-    /// An option that clap has not added by itself.
-    fn is_own_option(argument: &clap::Arg) -> bool {
-        !argument.is_positional() && !["help", "version"].contains(&argument.get_id().as_str())
-    }
-
     #[test]
     fn the_definition_is_sound() {
         definition().debug_assert();
@@ -186,58 +181,10 @@ mod tests {
         }
     }
 
-    #[test]
-    fn every_option_with_a_value_names_its_default() {
-        let mut definition = definition();
-        definition.build();
-        for command in definition.get_subcommands().filter(|command| !command.is_hide_set()) {
-            for option in command.get_arguments().filter(|argument| is_own_option(argument)) {
-                let long = option.get_long_help().map(ToString::to_string).unwrap_or_default();
-                let help = option.get_help().map(ToString::to_string).unwrap_or_default() + &long;
-                if option.get_action().takes_values() {
-                    assert!(help.contains("default"), "{} {}: {help}", command.get_name(), option);
-                }
-                assert!(option.get_help_heading().is_some(), "{} {} has no heading", command.get_name(), option);
-            }
-        }
-    }
-
-    #[test]
-    fn groups_of_options_have_one_order_on_every_page() {
-        for command in definition().get_subcommands().filter(|command| !command.is_hide_set()) {
-            let headings = command.get_arguments().filter_map(|argument| argument.get_help_heading());
-            let places: Vec<_> = headings.map(|heading| HEADINGS.iter().position(|known| *known == heading)).collect();
-            assert!(!places.contains(&None), "{} has a heading that is not in `HEADINGS`", command.get_name());
-            assert!(places.is_sorted(), "{}: {places:?}", command.get_name());
-        }
-    }
-
-    #[test]
-    fn each_line_of_a_help_text_ends_a_sentence_or_an_item() {
-        for command in definition().get_subcommands() {
-            for argument in command.get_arguments() {
-                let long = argument.get_long_help().map(ToString::to_string).unwrap_or_default();
-                let lines = long.lines().skip(1).filter(|line| !line.is_empty());
-                for line in lines {
-                    assert!(line.ends_with(['.', ')']), "{} {}: {line}", command.get_name(), argument.get_id());
-                }
-            }
-        }
-    }
-
     fn page(line: [&str; 3], columns: Option<u16>) -> String {
         match parse_for(line.map(Into::into), columns).expect_err("a page") {
             NotParsed::Page(page) => page.to_string(),
             NotParsed::Refused(failure) => panic!("{failure:?}"),
-        }
-    }
-
-    #[test]
-    fn help_is_as_wide_as_the_terminal_from_40_to_100_columns() {
-        for (columns, least, most) in [(None, 70, 80), (Some(20), 30, 40), (Some(40), 30, 40), (Some(140), 85, 100)] {
-            let page = page(["latlab", "ping", "-h"], columns);
-            let widest = page.lines().map(|line| line.chars().count()).max().unwrap_or_default();
-            assert!((least..=most).contains(&widest), "{columns:?}: {widest}");
         }
     }
 

@@ -116,28 +116,3 @@ fn calibrated(message: String, busy: &[u16]) -> Finding {
     let doubt = format!("calibrated while {cpus} busy: not a lower limit; repeat it when {they} idle");
     Finding::note("bare-loop", format!("{message}; {doubt}"))
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_calibration_on_busy_cpus_is_a_note() {
-        for (busy, severity, end) in [
-            (&[][..], FindingSeverity::Fine, "p50 9 µs"),
-            (
-                &[1][..],
-                FindingSeverity::Note,
-                "p50 9 µs; calibrated while CPU 1 was busy: not a lower limit; repeat it when it is idle",
-            ),
-            (
-                &[0, 1][..],
-                FindingSeverity::Note,
-                "p50 9 µs; calibrated while CPUs 0 and 1 were busy: not a lower limit; repeat it when they are idle",
-            ),
-        ] {
-            let found = calibrated("p50 9 µs".into(), busy);
-            assert_eq!((found.severity, found.message.as_str()), (severity, end));
-        }
-    }
-}

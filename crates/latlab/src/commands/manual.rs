@@ -195,15 +195,3 @@ fn in_ascii(page: &str) -> String {
     };
     page.chars().map(sign).collect()
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn signs_become_escapes() {
-        assert_eq!(in_ascii("p99 ≥ 1 µs, 😀\n.SH X"), "p99 \\[u2265] 1 \\[u00B5]s, \\[u1F600]\n.SH X");
-        assert_eq!(in_ascii("BYTES[,…]"), "BYTES[,\\&...]");
-        assert_eq!(literal("-i '~/a\\b' `c`"), "\\-i \\(aq\\(ti/a\\eb\\(aq \\(gac\\(ga");
-    }
-}

@@ -462,10 +462,6 @@ mod tests {
         resolve::ping(&args, &Environment::default()).expect(line).plan
     }
 
-    fn title_of(line: &str) -> String {
-        title(&plan_of(line))
-    }
-
     #[test]
     fn the_end_without_an_answer_follows_from_interval_and_time_out() {
         for (line, seconds) in [
@@ -487,38 +483,6 @@ mod tests {
             // So many refusals need no time-out.
             let refused = after_3_s(1_000).end(&plan_of(line));
             assert!(refused.is_none_or(|end| end == Nanos::from_secs(10)), "{line}: {refused:?}");
-        }
-    }
-
-    #[test]
-    fn progress_names_the_warm_up_and_counts_from_its_end() {
-        let (hour, live) = (Duration::from_secs(3_600), LiveText::of(&plan_of(""), true));
-        assert_eq!((live.text().as_str(), live.measuring_for(hour)), ("", hour), "the session is opened");
-        live.progress.watch(Vec::new(), Vec::new());
-        assert_eq!((live.text().as_str(), live.measuring_for(hour)), ("warm-up · ", hour));
-        live.progress.begin_measuring(Monotonic.now());
-        assert_eq!(live.text(), "");
-        assert!(live.measuring_for(hour) < hour);
-        let without = LiveText::of(&plan_of("--warmup 0"), true);
-        without.progress.watch(Vec::new(), Vec::new());
-        assert_eq!(without.text(), "");
-    }
-
-    #[test]
-    fn progress_says_what_the_summary_will_say() {
-        for (line, expected) in [
-            ("", "ping local · udp ipv4 · 64 B · closed loop · 10 s"),
-            ("-6 -i 1ms -n 50 -d 3s", "ping local · udp ipv6 · 64 B · every 1 ms · 50 probes or 3 s"),
-            ("-s 64,1024 -n 5", "ping local · udp ipv4 · closed loop · 5 probes · 2 runs"),
-            (
-                "[::1]:7 --protocol echo -i 1ms --poisson",
-                "ping [::1]:7 · udp ipv6 · echo · 64 B · poisson, 1 ms on average · 10 s",
-            ),
-            ("127.0.0.1", "ping 127.0.0.1:9862 · udp ipv4 · 64 B · closed loop · 10 s"),
-            // A name may have addresses of either family: it is not resolved yet.
-            ("localhost:7000 --protocol echo", "ping localhost:7000 · udp · echo · 64 B · closed loop · 10 s"),
-        ] {
-            assert_eq!(title_of(line), expected, "{line}");
         }
     }
 }

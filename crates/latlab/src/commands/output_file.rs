@@ -264,27 +264,6 @@ mod tests {
         assert_eq!((fs::read_to_string(&path).expect("readable").as_str(), names()), ("new", 1));
     }
 
-    #[test]
-    fn a_directory_that_is_missing_is_to_be_made() {
-        let directory = tempfile::tempdir().expect("a temporary directory");
-        let path = |name: &str| directory.path().join(name);
-        let failure = |path: &Path| {
-            let Err(error) = write(path, "x") else { panic!("written") };
-            refused(Some(path), &error)
-        };
-        for (name, missing, made) in
-            [("a/b/c/x.csv", "/a", "/a/b/c"), ("./a/../x.csv", "/a", "/a"), ("a/../b/x.csv", "/a", "/a")]
-        {
-            let Failure { cause, hint, .. } = failure(&path(name));
-            assert!(cause.is_some_and(|cause| cause.ends_with(&format!("{missing}` is not a directory"))), "{name}");
-            assert!(hint.is_some_and(|hint| hint.ends_with(&format!("{made}`"))), "{name}");
-        }
-        fs::write(path("file"), "").expect("written");
-        let Failure { cause, hint, .. } = failure(&path("file/x.csv"));
-        assert!(cause.is_some_and(|cause| cause.ends_with("/file` is not a directory")));
-        assert_eq!(hint.as_deref(), Some("name a file in a directory: `-o FILE`"));
-    }
-
     fn write(path: &Path, text: &str) -> io::Result<()> {
         let mut file = OutputFile::create(path)?;
         file.write_all(text.as_bytes())?;
@@ -303,22 +282,6 @@ mod tests {
             assert_eq!(fs::read_to_string(&path).expect("readable"), "new");
             fs::remove_file(&path).expect("own");
         }
-    }
-
-    #[test]
-    fn a_file_has_the_owner_of_the_one_that_it_replaces_if_root_writes_it() {
-        if !geteuid().is_root() {
-            return;
-        }
-        let directory = tempfile::tempdir().expect("a temporary directory");
-        let path = directory.path().join("x.csv");
-        fs::write(&path, "old").expect("written");
-        if std::os::unix::fs::chown(&path, Some(1), Some(2)).is_err() {
-            return;
-        }
-        write(&path, "new").expect("replaced");
-        let found = fs::metadata(&path).expect("there");
-        assert_eq!((found.uid(), found.gid()), (1, 2));
     }
 
     #[test]

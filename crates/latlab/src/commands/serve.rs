@@ -192,36 +192,3 @@ pub(super) fn shared_cpu_note(end: &EndSpec, sockets: usize) -> Option<String> {
          address and one transport, `--wait block`, or no `--cpu`"
     ))
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_was_served_is_said_in_words() {
-        let mut counters = ReflectorCounters::default();
-        assert_eq!(served(&counters), "nothing received");
-        (counters.received, counters.received_bytes) = (3_857, 2_643_680);
-        (counters.opened, counters.answered, counters.counted) = (3, 2_120, 1_700);
-        let words = "3 sessions, 2,120 probes answered, 1,700 stream packets, 2.64 MB received";
-        assert_eq!(served(&counters), words);
-        (counters.opened, counters.answered, counters.counted) = (0, 0, 1);
-        assert_eq!(served(&counters), "1 stream packet, 2.64 MB received");
-    }
-
-    #[test]
-    fn several_spinning_threads_on_one_cpu_are_noted() {
-        for (wait, cpu, sockets, is_noted) in [
-            (WaitMode::Spin, Some(1), 2, true),
-            (WaitMode::Spin, Some(1), 1, false),
-            (WaitMode::Spin, None, 2, false),
-            (WaitMode::Block, Some(1), 2, false),
-        ] {
-            let end = EndSpec { wait, cpu, ..EndSpec::SYSTEM };
-            assert_eq!(
-                shared_cpu_note(&end, sockets).is_some_and(|note| note.starts_with("2 threads spin on CPU 1")),
-                is_noted
-            );
-        }
-    }
-}

@@ -223,22 +223,3 @@ fn without_runs(path: &Path, is_experiment: bool, missing: &[String]) -> Failure
 fn run_command(experiment: &Path) -> String {
     format!("latlab run {}", quoted(experiment))
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::analysis::in_memory::{CLOSED, InMemory, closed, probes_of};
-
-    #[test]
-    fn runs_of_one_condition_are_next_to_each_other_in_their_order() {
-        let run = |size_bytes: u32| {
-            let source = InMemory::of(CLOSED, vec![closed(0, 0, 50)]);
-            let mut summary = summarise(&source, &SummaryOptions::of(&source.manifest.spec)).expect("no windows");
-            probes_of(&mut summary.spec).size_bytes = size_bytes;
-            summary
-        };
-        let order = by_condition(&[64, 1_024, 64, 256, 1_024].map(run));
-        assert_eq!(order, [0, 2, 1, 4, 3]);
-        assert_eq!(in_order(&order, vec!["a", "b", "c", "d", "e"]), ["a", "c", "b", "e", "d"]);
-    }
-}

@@ -372,15 +372,6 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_has_message_cause_and_hint() {
-        let (data, talking) = (Paper::default(), Paper::default());
-        let failure = Failure::world("cannot open `x`").because("not there\nnor anywhere").hint("make it");
-        console(Verbosity::Quiet, &data, &talking).failure(&failure);
-        let expected = "error: cannot open `x`\n  cause: not there\n    nor anywhere\n  hint: make it\n";
-        assert_eq!((read(&data), read(&talking)), (String::new(), expected.to_owned()));
-    }
-
-    #[test]
     fn a_message_is_wrapped_to_the_terminal_without_dividing_figures_and_commands() {
         let hint = [("hint", Some("wait 2 s, then run `latlab doctor` on that host"))];
         let printed = message(Mark::Error, "no answer within 3 s from `192.0.2.9`", &hint, Colour::OFF, Some(40));
@@ -401,24 +392,6 @@ mod tests {
             console.data("f").expect("paper takes it");
             assert_eq!((read(&talking).lines().count(), read(&data).as_str()), (lines, "f\n"), "{verbosity:?}");
         }
-    }
-
-    #[test]
-    fn a_caveat_has_effect_and_hint() {
-        let (data, talking) = (Paper::default(), Paper::default());
-        let caveat = Caveat::new(Severity::Warning, "send-slip", "12 probes were late", "p99 is too low", "spin");
-        console(Verbosity::Usual, &data, &talking).caveat(&caveat);
-        assert_eq!(read(&talking), "warning: 12 probes were late\n  effect: p99 is too low\n  hint: spin\n");
-    }
-
-    #[test]
-    fn a_closed_pipe_is_success_and_a_full_disk_a_failure() {
-        let talking = Paper::default();
-        let closed = Paper { refusal: Some(io::ErrorKind::BrokenPipe), ..Paper::default() };
-        assert_eq!(console(Verbosity::Usual, &closed, &talking).data("x"), Ok(()));
-        let full = Paper { refusal: Some(io::ErrorKind::StorageFull), ..Paper::default() };
-        let failure = console(Verbosity::Usual, &full, &talking).data("x").expect_err("lost");
-        assert_eq!(failure.exit_code, 3);
     }
 
     #[test]
@@ -456,43 +429,5 @@ mod tests {
             console.plots("", in_ascii).expect("paper takes it");
             assert_eq!(std::mem::take(&mut *data.written.lock().expect("no panic")), expected.as_bytes());
         }
-    }
-
-    #[test]
-    fn every_way_to_print_escapes() {
-        let (data, talking) = (Paper::default(), Paper::default());
-        let console = console(Verbosity::Verbose, &data, &talking);
-        let hostile = "\x1b[2J";
-        console.data(hostile).expect("paper takes it");
-        console.document(hostile).expect("paper takes it");
-        console.lines(hostile);
-        console.detail(hostile);
-        console.note(hostile);
-        console.warning(hostile, Some(hostile));
-        console.caveat(&Caveat::new(Severity::Fatal, "send-slip", hostile, hostile, hostile));
-        console.failure(&Failure::world(hostile).because(hostile).hint(hostile));
-        console.left_out(&Failure::world(hostile).because(hostile).hint(hostile));
-        for printed in [read(&data), read(&talking)] {
-            assert!(!printed.contains('\x1b') && printed.contains("1b[2J"), "{printed}");
-        }
-    }
-
-    #[test]
-    fn a_message_erases_the_progress_line_and_the_end_too() {
-        let (data, talking) = (Paper::default(), Paper::default());
-        let mut console = console(Verbosity::Usual, &data, &talking);
-        assert!(!console.progress("a", None).is_shown());
-        console.progress("no terminal", None).show(0, || unreachable!("it is not drawn"));
-        assert_eq!(read(&talking), "");
-        console.message_screen.terminal = true;
-        let progress = console.progress("a", Some(2));
-        assert!(progress.is_shown());
-        progress.show(1, || "1 s".into());
-        progress.show(2, || unreachable!("too early to be drawn"));
-        assert_eq!(progress.cost().redraws, 1);
-        assert_eq!(progress.cost().total, progress.cost().longest);
-        console.note("b");
-        drop(progress);
-        assert_eq!(read(&talking), format!("\ra  {:20}  1 s\r{:28}\rnote: b\n", "━━━━━━━━━━", ""));
     }
 }

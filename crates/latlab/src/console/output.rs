@@ -276,42 +276,4 @@ mod tests {
         assert_eq!(Colour::OFF.adopt("a"), "a");
         assert_eq!(in_one_line("a\nb\tc\r"), "a b c\\x0d");
     }
-
-    #[test]
-    fn a_progress_line_is_cut_to_the_width_of_the_terminal() {
-        let (title, text) =
-            ("ping local · udp ipv4 · 64 B · 10 s", "sent 203,118 · lost 18 · answered 203,100 · 7.1 s");
-        for (columns, expected) in [
-            (139, format!("{title}  ━━━━━━━━━━━━━━        {text}")),
-            (79, format!("ping local  ━━━━━━━     {text}")),
-            (62, format!("ping local  {text}")),
-            (49, text.to_owned()),
-            (48, "sent 203,118 · lost 18 · answered 203,100".to_owned()),
-            (39, "sent 203,118 · lost 18".to_owned()),
-            (9, "sent 203…".to_owned()),
-            (0, String::new()),
-        ] {
-            assert_eq!(progress_line(title, Some(0.7), text, columns), expected, "{columns}");
-        }
-        assert_eq!(progress_line("x", None, "0.3 s", 39), "x  0.3 s");
-        // Two columns for each character.
-        for columns in 0..20 {
-            let line = progress_line("測定測定測定", Some(0.5), "1 s", columns);
-            assert!(width(&line) <= columns, "{columns}: {line}");
-        }
-    }
-
-    #[test]
-    fn the_cost_is_that_of_the_drawings_alone() {
-        let mut cost = RedrawCost::default();
-        assert_eq!(cost.average(), Nanos::ZERO);
-        for rounds in [1_u64, 1_000_000] {
-            let begin = RedrawCost::begin();
-            std::hint::black_box((0..rounds).fold(0, |sum, n| std::hint::black_box(sum ^ n)));
-            cost = cost.and(begin);
-        }
-        assert_eq!(cost.redraws, 2);
-        assert!(cost.longest > Nanos::ZERO && cost.longest <= cost.total, "{cost:?}");
-        assert!(cost.average() <= cost.longest, "{cost:?}");
-    }
 }

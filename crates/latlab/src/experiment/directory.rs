@@ -576,7 +576,6 @@ fn first_difference(old: &str, new: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::diagnostics::Explain;
 
     fn origin(source: &str) -> ExperimentOrigin {
         ExperimentOrigin { source: source.into(), recipe: None }
@@ -630,17 +629,6 @@ mod tests {
     }
 
     #[test]
-    fn an_experiment_that_a_process_runs_is_not_idle() {
-        let store = tempfile::tempdir().expect("a store");
-        let open = OpenExperiment::begin(store.path(), "kind='ping'", origin("/a.toml")).expect("begun");
-        let error = expect_idle(store.path(), "/a.toml").expect_err("measured");
-        assert!(matches!(error, ExperimentError::Busy { .. }), "{error:?}");
-        expect_idle(store.path(), "/b.toml").expect("another file");
-        drop(open);
-        expect_idle(store.path(), "/a.toml").expect("no process measures");
-    }
-
-    #[test]
     fn only_a_finished_experiment_without_other_files_is_removed() {
         let store = tempfile::tempdir().expect("a store");
         let mut open = OpenExperiment::begin(store.path(), "a", origin("/a.toml")).expect("begun");
@@ -680,43 +668,6 @@ mod tests {
     }
 
     #[test]
-    fn outputs_of_failed_hooks_are_removed_and_other_files_beside_them_are_not() {
-        let store = tempfile::tempdir().expect("a store");
-        let mut open = OpenExperiment::begin(store.path(), "a", origin("/a.toml")).expect("begun");
-        let path = open.path.clone();
-        open.note(JournalEntry::Finished { looks: Some(None) }).expect("noted");
-        drop(open);
-        let outputs = path.join(OUTPUTS);
-        fs::create_dir(&outputs).expect("made");
-        for name in ["block-1-run-2-before-run.txt", "block-12-run-3-service.txt"] {
-            fs::write(outputs.join(name), "no space").expect("written");
-        }
-        let is_kept = |name: &str| {
-            let reason = reason_to_keep(&path).expect("readable");
-            assert_eq!(reason, Some(format!("it has the other file `{name}`")));
-            remove(&path).is_err() && path.join(RUNS).is_dir() && outputs.join("block-1-run-2-before-run.txt").exists()
-        };
-        for name in ["deploy", "block-1-run-2-deploy.txt", "block-1-run--service.txt", "block-1-run-2-service.txt~"] {
-            fs::write(outputs.join(name), "mine").expect("written");
-            assert!(is_kept(&format!("{OUTPUTS}/{name}")));
-            fs::remove_file(outputs.join(name)).expect("removed");
-        }
-        for name in [&format!("{OUTPUTS}/block-2-run-1-service.txt"), "experiment.1.toml"] {
-            fs::create_dir(path.join(name)).expect("made");
-            assert!(is_kept(name), "a directory in place of a file");
-            fs::remove_dir(path.join(name)).expect("removed");
-        }
-        let elsewhere = store.path().join("elsewhere");
-        fs::rename(&outputs, &elsewhere).expect("moved");
-        std::os::unix::fs::symlink(&elsewhere, &outputs).expect("linked");
-        assert_eq!(reason_to_keep(&path).expect("readable").as_deref(), Some("its `hooks` is a link"));
-        fs::remove_file(&outputs).expect("removed");
-        fs::rename(&elsewhere, &outputs).expect("moved back");
-        remove(&path).expect("removed");
-        assert_eq!(fs::read_dir(store.path()).expect("readable").count(), 0);
-    }
-
-    #[test]
     fn an_interrupted_removal_is_completed_by_the_next() {
         let store = tempfile::tempdir().expect("a store");
         let mut open = OpenExperiment::begin(store.path(), "a", origin("/a.toml")).expect("begun");
@@ -730,30 +681,5 @@ mod tests {
         assert_eq!(reason_to_keep(&path).expect("readable"), None);
         remove(&path).expect("removed");
         assert_eq!(fs::read_dir(store.path()).expect("readable").count(), 0);
-    }
-
-    #[test]
-    fn a_changed_file_is_refused_with_the_first_difference() {
-        let store = tempfile::tempdir().expect("a store");
-        let mut open = OpenExperiment::begin(store.path(), "a\nruns = 10\n", origin("/a.toml")).expect("begun");
-        assert!(expect_same(&open.path, "a.toml", "a\nruns = 10\n").is_ok());
-        for (text, cause) in [
-            ("a\nruns = 20\n", "line 2 is `runs = 20`, it was `runs = 10`"),
-            ("a\n", "line 2 is not there, it was `runs = 10`"),
-            ("a\nruns = 10\nb", "line 3 is `b`, it was not there"),
-            ("a\r\nruns = 10\n", "its line ends differ"),
-        ] {
-            let error = expect_same(&open.path, "a.toml", text).expect_err(text);
-            let failure = error.explain();
-            assert_eq!(failure.cause.as_deref(), Some(cause));
-            assert!(failure.hint.is_some_and(|hint| hint.contains("`--force`")));
-        }
-        open.change("b").expect("changed");
-        let path = open.path.clone();
-        drop(open);
-        let mut open = OpenExperiment::open(&path).expect("opened");
-        open.end_unfinished_run(None).expect("ended");
-        assert_eq!((open.text(), open.state().changes), ("b", 1));
-        assert_eq!(fs::read_to_string(path.join("experiment.1.toml")).expect("kept"), "a\nruns = 10\n");
     }
 }

@@ -461,12 +461,4 @@ mod tests {
         assert!(!receives("00000000", "::1".parse().expect("an address")), "IPv4 does not receive IPv6");
         assert!(receives(&"0".repeat(32), "127.0.0.1".parse().expect("an address")));
     }
-
-    #[test]
-    fn messages_show_the_last_lines() {
-        assert_eq!(last_lines("1\n2\n\n3\n4\n5\n6\n"), "2\n3\n4\n5\n6");
-        assert_eq!(joined("exit status 1", ""), "exit status 1");
-        let long = last_lines(&format!("x\n{}end", "µ".repeat(10_000)));
-        assert!(long.starts_with('…') && long.ends_with("µend") && long.len() <= LAST_BYTES + 4, "{long}");
-    }
 }

@@ -328,7 +328,6 @@ fn last_pid(entries: &[JournalEntry]) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::diagnostics::Explain;
 
     fn begun() -> JournalEntry {
         JournalEntry::Begun {
@@ -387,83 +386,6 @@ mod tests {
         };
         journal.write(JournalEntry::NarrowEnough { block: 4 }).expect("written");
         assert_eq!(ExperimentJournal::read(directory.path()).expect("goes on").len(), 5);
-    }
-
-    #[test]
-    fn an_older_version_may_go_on_without_checksums() {
-        let directory = tempfile::tempdir().expect("a directory");
-        let mut journal = ExperimentJournal::create(directory.path(), begun()).expect("begun");
-        journal.write(JournalEntry::NarrowEnough { block: 1 }).expect("written");
-        drop(journal);
-        let path = directory.path().join(JOURNAL);
-        let line = |entry| {
-            let at = "2026-11-22T03:00:00.000Z".into();
-            serde_json::to_string(&JournalLine { entry, at }).expect("plain") + "\n"
-        };
-        let text = std::fs::read_to_string(&path).expect("there");
-        let opened = line(JournalEntry::Opened { pid: 7, boot_id: None });
-        let older = opened + &line(JournalEntry::NarrowEnough { block: 2 });
-        std::fs::write(&path, text.clone() + &older).expect("written");
-        let (mut journal, entries) = ExperimentJournal::open(directory.path()).expect("opens");
-        assert_eq!(entries.len(), 4);
-        journal.write(JournalEntry::NarrowEnough { block: 3 }).expect("written");
-        assert_eq!(ExperimentJournal::read(directory.path()).expect("reads").len(), 5);
-        std::fs::write(&path, text + &line(JournalEntry::NarrowEnough { block: 2 })).expect("written");
-        assert!(ExperimentJournal::read(directory.path()).is_err(), "only a process that opened it goes on");
-    }
-
-    #[test]
-    fn a_journal_of_an_older_format_goes_on_without_checksums() {
-        let directory = tempfile::tempdir().expect("a directory");
-        let mut old = begun();
-        let JournalEntry::Begun { format, .. } = &mut old else { unreachable!("it has begun") };
-        format.minor = 2;
-        let line = serde_json::to_string(&JournalLine { entry: old, at: "now".into() }).expect("plain");
-        std::fs::write(directory.path().join(JOURNAL), line + "\n").expect("written");
-        let (mut journal, _) = ExperimentJournal::open(directory.path()).expect("opens");
-        journal.write(JournalEntry::NarrowEnough { block: 1 }).expect("written");
-        let text = std::fs::read_to_string(directory.path().join(JOURNAL)).expect("there");
-        assert!(text.lines().count() == 2 && !text.contains("crc32c"), "{text}");
-        assert_eq!(ExperimentJournal::read(directory.path()).expect("readable").len(), 2);
-    }
-
-    #[test]
-    fn one_process_may_write_and_the_error_names_it() {
-        let directory = tempfile::tempdir().expect("a directory");
-        let mut journal = ExperimentJournal::create(directory.path(), begun()).expect("begun");
-        journal.write(JournalEntry::Opened { pid: 4711, boot_id: None }).expect("written");
-        let error = ExperimentJournal::open(directory.path()).expect_err("held");
-        assert!(matches!(error, ExperimentError::Busy { pid: Some(4711), .. }), "{error:?}");
-        let runner = ExperimentJournal::read_with_runner(directory.path()).expect("readable").1;
-        assert_eq!(runner, Some(RunnerProcess { pid: Some(4711) }));
-        drop(journal);
-        // A child that another test forks at this moment holds the descriptor until it calls exec.
-        let runner = || ExperimentJournal::read_with_runner(directory.path()).expect("readable").1;
-        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(5);
-        while runner().is_some() && std::time::Instant::now() < deadline {
-            std::thread::yield_now();
-        }
-        assert_eq!(runner(), None);
-        ExperimentJournal::open(directory.path()).expect("free again");
-    }
-
-    #[test]
-    fn an_unusable_journal_is_refused_with_its_cause() {
-        for (text, message, cause) in [
-            ("", "is not an experiment", "journal.jsonl"),
-            ("{\"event\":\"begun\"", "is not an experiment", "journal.jsonl"),
-            ("{\"event\":\"finished\",\"at\":\"\"}\n", "is not an experiment", "journal.jsonl"),
-            ("what\n", "is damaged", "line 1"),
-            ("{\"event\":\"begun\",\"format\":{\"major\":2,\"minor\":0}}\n", "has format 2.0", "up to 1.x"),
-        ] {
-            let directory = tempfile::tempdir().expect("a directory");
-            std::fs::write(directory.path().join(JOURNAL), text).expect("written");
-            let error = ExperimentJournal::read(directory.path()).expect_err(text);
-            assert!(error.to_string().contains(message), "{error}");
-            let failure = error.explain();
-            assert!(failure.cause.is_some_and(|text| text.contains(cause)), "{error:?}");
-            assert!(failure.hint.is_some() && failure.exit_code == 2);
-        }
     }
 
     #[test]

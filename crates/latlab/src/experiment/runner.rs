@@ -426,22 +426,6 @@ mod tests {
         assert!(executor.log.contains(&"dropped: no CPU: one; two".to_owned()), "{:?}", executor.log);
     }
 
-    #[test]
-    fn conditions_that_this_host_lacks_are_dropped_before_the_first_run() {
-        let experiment = experiment(2, BetweenBlocks::Nothing);
-        let mut state = ExperimentState::new("id".into());
-        let factors = |value: &str| Factors::from([("load".to_owned(), value.to_owned())]);
-        let absent = |value| vec![ExcludedCondition { factors: factors(value), reason: "no governor".into() }];
-        let mut executor = FakeExecutor { outcomes: vec![(RunOutcome::Interrupted, None)], ..FakeExecutor::default() };
-        let policy = RunPolicy { absent: absent("a"), ..RunPolicy::default() };
-        assert_eq!(run(&experiment, policy, &mut state, &mut executor), RunnerOutcome::Interrupted);
-        assert_eq!((state.dropped.len(), &state.dropped[0].factors), (1, &factors("a")));
-        // A host that has the governor continues with the same plan.
-        assert_eq!(run(&experiment, RunPolicy::default(), &mut state, &mut executor), RunnerOutcome::Finished);
-        assert!(state.runs.iter().all(|run| run.key.factors == factors("b")), "{:?}", state.runs);
-        assert_eq!((state.runs_done(), state.dropped.len()), (2, 1));
-    }
-
     /// Outcomes of runs that were answered or not.
     fn answers(answered: &[bool]) -> Vec<(RunOutcome, Option<Failure>)> {
         let silence = || Failure::world("no answer").of_silence(true);
@@ -450,23 +434,6 @@ mod tests {
             false => (RunOutcome::Failed, Some(silence())),
         };
         answered.iter().map(outcome).collect()
-    }
-
-    #[test]
-    fn a_run_without_an_answer_is_a_result_unless_nothing_was_answered_from_the_start() {
-        let experiment = experiment(3, BetweenBlocks::Nothing);
-        let ended = |answered: &[bool], keep_going: bool| {
-            let mut state = ExperimentState::new("id".into());
-            let mut executor = FakeExecutor { outcomes: answers(answered), ..FakeExecutor::default() };
-            let policy = RunPolicy { keep_going, ..RunPolicy::default() };
-            let end = run(&experiment, policy, &mut state, &mut executor);
-            let unanswered = executor.log.iter().filter(|line| line.as_str() == "unanswered: no answer").count();
-            (end == RunnerOutcome::Finished, state.runs.len(), unanswered)
-        };
-        assert_eq!(ended(&[false, false, true, false, false, false], false), (true, 6, 5));
-        assert_eq!(ended(&[true, false, false, false, false, false], false), (true, 6, 5));
-        assert_eq!(ended(&[false; 6], false), (false, 3, 2), "the target is probably down");
-        assert_eq!(ended(&[false; 6], true), (true, 6, 6));
     }
 
     #[test]
@@ -495,56 +462,5 @@ mod tests {
         let mut executor = FakeExecutor { outcomes: answers(&[false; 4]), ..FakeExecutor::default() };
         let end = run(&experiment, RunPolicy { absent, ..RunPolicy::default() }, &mut state, &mut executor);
         assert!(matches!(end, RunnerOutcome::Silent { runs: 3, .. }), "{end:?}");
-    }
-
-    #[test]
-    fn keeping_going_a_refused_run_is_over() {
-        let experiment = experiment(1, BetweenBlocks::Nothing);
-        let mut state = ExperimentState::new("id".into());
-        let outcomes = vec![(RunOutcome::Refused, failure("no CPU"))];
-        let mut executor = FakeExecutor { outcomes, ..FakeExecutor::default() };
-        let policy = RunPolicy { keep_going: true, ..RunPolicy::default() };
-        assert_eq!(run(&experiment, policy, &mut state, &mut executor), RunnerOutcome::Finished);
-        assert_eq!((state.runs[0].outcome, state.runs_done()), (Some(RunOutcome::Failed), 2));
-        assert!(executor.log.contains(&"failed: no CPU: one; two".to_owned()), "{:?}", executor.log);
-    }
-
-    #[test]
-    fn an_interrupt_stops_the_runner_and_the_run_is_repeated() {
-        let experiment = experiment(1, BetweenBlocks::Nothing);
-        let mut state = ExperimentState::new("id".into());
-        let mut executor = FakeExecutor { outcomes: vec![(RunOutcome::Interrupted, None)], ..FakeExecutor::default() };
-        let policy = RunPolicy::default;
-        assert_eq!(run(&experiment, policy(), &mut state, &mut executor), RunnerOutcome::Interrupted);
-        executor.refuses_to_wait = true;
-        assert_eq!(run(&experiment, policy(), &mut state, &mut executor), RunnerOutcome::Interrupted);
-        assert_eq!(executor.log, ["block 1", "run a after 0", "run a after 0", "wait 7"]);
-    }
-
-    #[test]
-    fn a_reboot_between_blocks_says_whether_anything_was_done() {
-        let experiment = experiment(2, BetweenBlocks::Reboot);
-        let (mut state, mut executor) = (ExperimentState::new("id".into()), FakeExecutor::default());
-        let policy = || RunPolicy { boot_id: Some("one".into()), ..RunPolicy::default() };
-        let mut run = || run(&experiment, policy(), &mut state, &mut executor);
-        assert_eq!(run(), RunnerOutcome::Reboot { block: 2, progressed: true });
-        assert_eq!(run(), RunnerOutcome::Reboot { block: 2, progressed: false });
-    }
-
-    #[test]
-    fn a_stop_rule_ends_the_experiment_once_it_holds() {
-        let mut experiment = experiment(1, BetweenBlocks::Nothing);
-        experiment.design.runs = RunsRule::Until { statistic: "p50".into(), half_width: 0.1, most: 60 };
-        let precisions = vec![PrecisionResult::Wide, PrecisionResult::Infinite, PrecisionResult::Narrow];
-        let mut executor = FakeExecutor { precisions, ..FakeExecutor::default() };
-        let mut state = ExperimentState::new("id".into());
-        assert_eq!(run(&experiment, RunPolicy::default(), &mut state, &mut executor), RunnerOutcome::Finished);
-        assert!(state.narrow_enough && state.blocks.len() == 3, "{:?}", state.blocks);
-        let checks: Vec<_> = executor.log.iter().filter(|line| line.contains("n")).collect();
-        let expected = ["narrow after 1: false", "infinite", "narrow after 2: false", "narrow after 3: true"];
-        assert!(expected.iter().all(|line| checks.iter().any(|check| check == line)), "{checks:?}");
-        let mut unreadable = ExperimentState::new("id".into());
-        let end = run(&experiment, RunPolicy::default(), &mut unreadable, &mut FakeExecutor::default());
-        assert!(matches!(end, RunnerOutcome::Failed(failure) if failure.message == "unreadable"));
     }
 }

@@ -210,20 +210,6 @@ mod tests {
     }
 
     #[test]
-    fn a_pause_lies_between_blocks_only() {
-        let pause = Nanos::from_secs(60);
-        let experiment = experiment(RunsRule::PerBlock(1), 2, BetweenBlocks::Pause(pause));
-        let mut state = ExperimentState::default();
-        assert_eq!(RunScheduler::of(&experiment).next(&state, None), NextStep::BeginBlock { block: 1, pause: None });
-        state.apply(JournalEntry::BlockBegan { block: 1, boot_id: None });
-        state.apply(JournalEntry::BlockEnded { block: 1, boot_id: None });
-        assert_eq!(
-            RunScheduler::of(&experiment).next(&state, None),
-            NextStep::BeginBlock { block: 2, pause: Some(pause) }
-        );
-    }
-
-    #[test]
     fn precision_is_checked_after_blocks_with_ten_runs_and_ends_the_experiment() {
         let rule = RunsRule::Until { statistic: "p99".into(), half_width: 0.03, most: 25 };
         let experiment = experiment(rule, 2, BetweenBlocks::Nothing);
@@ -243,31 +229,6 @@ mod tests {
         state.apply(JournalEntry::BlockBegan { block: 5, boot_id: None });
         assert_eq!(advance(&experiment, &mut state, "one", &mut completed), NextStep::Finish);
         assert_eq!(state.runs_done(), 2 * (25 + 5));
-    }
-
-    #[test]
-    fn precision_is_not_checked_before_the_fewest_blocks() {
-        // Two runs a block make ten after five of them.
-        for (blocks, first) in [(5, 5), (6, 6), (12, 12)] {
-            let rule = RunsRule::Until { statistic: "p50".into(), half_width: 0.9, most: 60 };
-            let experiment = experiment(rule, blocks, BetweenBlocks::Nothing);
-            let mut state = ExperimentState::default();
-            let step = advance(&experiment, &mut state, "one", &mut |_| RunOutcome::Completed);
-            assert_eq!(step, NextStep::CheckPrecision { block: first });
-            let own = |block| state.runs.iter().filter(move |run| run.key.block == block && !run.key.warmup).count();
-            assert!((1..=first).all(|block| own(block) == 2 * 2), "two conditions, two runs of each");
-        }
-    }
-
-    #[test]
-    fn a_dropped_condition_is_not_scheduled() {
-        let experiment = experiment(RunsRule::PerBlock(2), 2, BetweenBlocks::Nothing);
-        let mut state = ExperimentState::default();
-        let factors = Factors::from([("load".to_owned(), "cpu=80%".to_owned())]);
-        state.apply(JournalEntry::ConditionDropped { factors: factors.clone(), reason: "no CPU".into() });
-        let end = advance(&experiment, &mut state, "one", &mut |_| RunOutcome::Completed);
-        assert_eq!((end, state.runs_done()), (NextStep::Finish, 6));
-        assert!(state.runs.iter().all(|run| run.key.factors != factors));
     }
 
     #[test]

@@ -274,28 +274,6 @@ mod tests {
     }
 
     #[test]
-    fn a_large_screen_shows_all_parts() {
-        let seconds: Vec<LiveSecond> = (1..=62).map(|end| second(end, 48_710)).collect();
-        let text = shown(&seconds, Some("round trip delay"), ScreenSize { rows: 40, columns: 100 }, false).join("\n");
-        for part in [
-            "measuring for 7.1 s",
-            "lost 18 · answered 203,100 · 20,300 a second · p50 48.7 p99 61.9 max 1,210 µs (1 s)",
-            "max",
-            "cpu=80% · their processes on this host use 79 %",
-            "0 ▇ 87 % · 1 ▁ 3 %",
-            "round trip delay of 186 answered probes, up to the last whole second",
-            "bars and axis are logarithmic",
-            "this view: 41 µs of CPU time a redraw, 0.008 % of one CPU",
-        ] {
-            assert!(text.contains(part), "`{part}` is not in\n{text}");
-        }
-        let silent = shown(&[], Some("round trip delay"), ScreenSize { rows: 40, columns: 100 }, false).join("\n");
-        assert!(!silent.contains("p50 48.7"), "{silent}");
-        let stream = shown(&[], None, ScreenSize { rows: 24, columns: 80 }, false).join("\n");
-        assert!(stream.contains("sent 1.00 Gbit/s · delivered 900 Mbit/s"), "{stream}");
-    }
-
-    #[test]
     fn seconds_have_their_place_and_gaps_stay_empty() {
         let second = |end_s: i64, p50| LiveSecond {
             end: Stamp::from_nanos(end_s * 1_000_000_000),

@@ -70,11 +70,9 @@ pub fn findings(facts: &HostFacts, earlier: Option<&HostFacts>, intent: Intent<'
 
 #[cfg(test)]
 pub(super) mod tests {
-    use std::time::Duration;
 
     use super::*;
     use crate::facts::FindingSeverity;
-    use crate::host::HostRoot;
     use crate::host::facts::{Interface, read};
     use crate::host::root::tests::FakeHost;
     use crate::plan::{EndSpec, WaitMode};
@@ -123,22 +121,6 @@ pub(super) mod tests {
         for finding in found.iter().filter(|finding| finding.severity <= FindingSeverity::Warning) {
             assert!(finding.fix.is_some(), "{finding:?}");
         }
-    }
-
-    #[test]
-    fn a_host_without_facts_has_no_findings() {
-        assert_eq!(on(&FakeHost::new(), &BLOCKING), []);
-    }
-
-    #[test]
-    fn this_host_has_findings() {
-        let (root, lo) = (HostRoot::live(), Interface::Named("lo"));
-        let earlier = read(&root, lo);
-        std::thread::sleep(Duration::from_millis(50));
-        let facts = read(&root, lo);
-        let found = findings(&facts, Some(&earlier), Intent { here: &BLOCKING, peer: Some(&BLOCKING) });
-        assert!(find(&found, "clocksource").is_some() && find(&found, "steal").is_some(), "{found:?}");
-        assert_ne!(severity(&found, "kernel-version"), Some(FindingSeverity::Blocker));
     }
 
     #[test]

@@ -39,11 +39,3 @@ fn a_container_has_findings_on_its_privileges() {
     let found: Vec<_> = judged(&facts, &BLOCKING).into_iter().map(|finding| finding.code).collect();
     assert_eq!(found, ["no-real-time-right", "memory-lock-limit", "no-lab-right"]);
 }
-
-#[test]
-fn facts_from_json_have_the_same_findings() {
-    let facts = read(&raspberry_pi_4().root, Interface::Named("lo"));
-    let sent = serde_json::to_string(&facts).expect("plain data");
-    let received: HostFacts = serde_json::from_str(&sent).expect("the same");
-    assert_eq!(judged(&received, &BLOCKING), judged(&facts, &BLOCKING));
-}

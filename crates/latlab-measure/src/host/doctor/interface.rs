@@ -169,7 +169,7 @@ fn socket_buffers(evidence: &HostEvidence<'_>) -> Option<Finding> {
 mod tests {
     use super::super::findings::tests::{BLOCKING, find, judged, message, severity};
     use super::*;
-    use crate::facts::{Channels, Coalescing, Driver, HostFacts, Rights, RingSizes, Stamping};
+    use crate::facts::{Coalescing, HostFacts, Rights, RingSizes, Stamping};
 
     const STAMPING: Stamping =
         Stamping { transmit_software: true, receive_software: true, transmit_hardware: true, receive_hardware: true };
@@ -236,47 +236,6 @@ mod tests {
             ..InterfaceFacts::default()
         };
         assert_eq!(on(virtual_one), [], "nobody expects a virtual interface to stamp");
-    }
-
-    #[test]
-    fn what_an_interface_can_do_past_the_stack_is_a_finding() {
-        let with = |native, zero_copy, queues| {
-            on(InterfaceFacts {
-                xdp: Some(XdpAbilities { native, zero_copy, polled_queues: None, defers_interrupts: None }),
-                channels: Some(Channels { receive: 0, transmit: 0, combined: queues }),
-                driver: Some(Driver { name: "ice".into(), ..Driver::default() }),
-                ..InterfaceFacts::default()
-            })
-        };
-        for (native, zero_copy, queues, expected, words) in [
-            (true, true, 8, FindingSeverity::Fine, "without copies, at 8 queues"),
-            (true, false, 1, FindingSeverity::Note, "at 1 queue; AF_XDP copies each packet: `ice`"),
-            (false, false, 0, FindingSeverity::Note, "network stack (generic), at 1 queue: `ice`"),
-        ] {
-            let found = with(native, zero_copy, queues);
-            assert_eq!(severity(&found, "xdp"), Some(expected));
-            assert!(message(&found, "xdp").contains(words), "{found:?}");
-        }
-        for (queues, defers_interrupts, words, remedy) in [
-            (0, None, "no queue of it can be polled now", None),
-            (2, None, "without copies, at 1 queue", None),
-            (2, Some(true), "keeps its interrupts off", None),
-            (2, Some(false), "polls it with its interrupts on", Some("eth0/napi_defer_hard_irqs")),
-        ] {
-            let polled_queues = Some(queues);
-            let xdp = Some(XdpAbilities { native: true, zero_copy: true, polled_queues, defers_interrupts });
-            let found = on(InterfaceFacts { xdp, ..InterfaceFacts::default() });
-            assert!(message(&found, "xdp").contains(words), "{found:?}");
-            assert_eq!(severity(&found, "xdp") == Some(FindingSeverity::Fine), remedy.is_none());
-            assert_eq!(
-                fix(&found, "xdp").is_some_and(|fix| remedy.is_some_and(|part| fix.contains(part))),
-                remedy.is_some()
-            );
-        }
-        let busy = on(InterfaceFacts { xdp_program: Some(57), ..InterfaceFacts::default() });
-        assert!(message(&busy, "xdp-program").contains("program 57"), "{busy:?}");
-        assert!(fix(&busy, "xdp-program").is_some_and(|fix| fix.contains("eth0 xdp off")));
-        assert!(find(&busy, "xdp").is_none(), "older kernels do not list it");
     }
 
     #[test]

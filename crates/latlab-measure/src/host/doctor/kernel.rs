@@ -208,9 +208,8 @@ fn lab(rights: &Rights) -> Option<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::findings::tests::{BLOCKING, SPINNING, find, judged, message, on, severity};
+    use super::super::findings::tests::{BLOCKING, SPINNING, find, message, on, severity};
     use super::*;
-    use crate::facts::{ClockDiscipline, ClockKeeper, HostFacts};
     use crate::host::root::tests::FakeHost;
     use crate::plan::EndSpec;
 
@@ -286,51 +285,6 @@ mod tests {
         assert!(!find(&found, "clocksource").expect("found").fix.as_ref().expect("a fix").contains("tee"));
     }
 
-    #[test]
-    fn a_cpu_counter_is_a_fine_clocksource() {
-        for counter in ["tsc", "arch_sys_counter"] {
-            assert_eq!(
-                severity(&on(&ticking(counter, counter), &BLOCKING), "clocksource"),
-                Some(FindingSeverity::Fine)
-            );
-        }
-        assert_eq!(severity(&on(&ticking("kvm-clock", "tsc"), &BLOCKING), "clocksource"), Some(FindingSeverity::Note));
-    }
-
-    #[test]
-    fn timer_slack_concerns_blocking_ends_only() {
-        let host = FakeHost::new().with("proc/self/timerslack_ns", "50000");
-        assert!(find(&on(&host, &BLOCKING), "timer-slack").expect("found").message.contains("50 µs"));
-        assert_eq!(severity(&on(&host, &SPINNING), "timer-slack"), None);
-    }
-
-    #[test]
-    fn an_unsynchronised_clock_is_a_note() {
-        let state = |synchronised| ClockDiscipline {
-            synchronised,
-            estimated_error_us: 3,
-            maximum_error_us: 1_500,
-            frequency_ppm: 0.0,
-            tai_offset_s: 37,
-            status: 0,
-        };
-        let mut facts = HostFacts::default();
-        facts.clock.discipline = Some(state(false));
-        assert_eq!(severity(&judged(&facts, &BLOCKING), "clock-unsynchronised"), Some(FindingSeverity::Note));
-        facts.clock.discipline = Some(state(true));
-        assert_eq!(message(&judged(&facts, &BLOCKING), "clock-unsynchronised"), "clock synchronised ±1500 µs");
-        facts.clock.keeper = Some(ClockKeeper {
-            name: "chrony".into(),
-            offset_ns: Some(-4_000.0),
-            root_delay_ns: Some(100_000.0),
-            root_dispersion_ns: Some(30_000.0),
-            ..ClockKeeper::default()
-        });
-        assert_eq!(message(&judged(&facts, &BLOCKING), "clock-unsynchronised"), "chrony ±84 µs");
-        facts.clock.keeper = Some(ClockKeeper { synchronised: Some(false), ..ClockKeeper::default() });
-        assert_eq!(severity(&judged(&facts, &BLOCKING), "clock-unsynchronised"), Some(FindingSeverity::Note));
-    }
-
     fn with_rights(mask: &str, locked: &str) -> FakeHost {
         let limits = format!("Max locked memory {locked} unlimited bytes\nMax realtime priority 0 0\n");
         FakeHost::new().with("proc/self/status", &format!("CapEff:\t{mask}\n")).with("proc/self/limits", &limits)
@@ -354,13 +308,5 @@ mod tests {
         let found = on(&with_rights("0000000000802000", "8388608"), &BLOCKING);
         let fix = find(&found, "memory-lock-limit").and_then(|finding| finding.fix.as_deref());
         assert_eq!(fix, Some("sudo setcap cap_net_raw,cap_ipc_lock,cap_sys_nice+ep $(command -v latlab)"));
-    }
-
-    #[test]
-    fn root_has_every_right() {
-        let found =
-            on(&with_rights("000001ffffffffff", "8388608"), &EndSpec { fifo: Some(99), mlock: true, ..BLOCKING });
-        assert_eq!(severity(&found, "rights"), Some(FindingSeverity::Fine));
-        assert_eq!(found.len(), 1);
     }
 }

@@ -414,16 +414,4 @@ mod tests {
         assert_eq!(severity(&look(9), "throttled"), Some(FindingSeverity::Blocker));
         assert!(message(&look(4), "throttled").contains("7 times since boot"));
     }
-
-    #[test]
-    fn the_hottest_sensor_is_reported() {
-        let look = |celsius| {
-            let mut facts = HostFacts::default();
-            facts.heat.temperatures_celsius = Some([("a".into(), 30.0), ("b".into(), celsius)].into());
-            judged(&facts, &BLOCKING)
-        };
-        assert_eq!(message(&look(82.4), "hot"), "b is at 82 °C: the CPUs will soon be slowed down");
-        assert_eq!(message(&look(61.6), "hot"), "62 °C");
-        assert_eq!(severity(&look(61.6), "hot"), Some(FindingSeverity::Fine));
-    }
 }

@@ -223,30 +223,6 @@ mod tests {
     }
 
     #[test]
-    fn the_severity_of_virtualisation_follows_from_steal() {
-        let mut facts = HostFacts { virtualisation: Some("kvm".into()), ..HostFacts::default() };
-        assert_eq!(severity(&judged(&facts, &BLOCKING), "virtualised"), Some(FindingSeverity::Note));
-        facts.counters = ticking(Ticks { busy: 9_000, idle: 90_000, steal: 1_000 }, Ticks::default()).counters;
-        let found = judged(&facts, &BLOCKING);
-        assert_eq!(severity(&found, "virtualised"), Some(FindingSeverity::Warning));
-        assert!(message(&found, "virtualised").ends_with("1.0 % of its time was stolen since boot"));
-        facts.virtualisation = Some("none".into());
-        assert_eq!(judged(&facts, &BLOCKING), []);
-    }
-
-    #[test]
-    fn the_severity_of_load_follows_from_the_number_of_cpus() {
-        for (load, expected) in
-            [("0.90", None), ("1.50", Some(FindingSeverity::Note)), ("2.00", Some(FindingSeverity::Warning))]
-        {
-            let host = FakeHost::new()
-                .with("sys/devices/system/cpu/online", "0-1")
-                .with("proc/loadavg", &format!("{load} 0.10 0.10 1/100 9\n"));
-            assert_eq!(severity(&on(&host, &BLOCKING), "load-average"), expected, "{load}");
-        }
-    }
-
-    #[test]
     fn short_memory_and_used_swap_are_findings() {
         let host = |available: u32, used: u32| {
             let free = 4_194_304 - used;

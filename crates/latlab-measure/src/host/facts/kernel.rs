@@ -199,9 +199,4 @@ mod tests {
         assert_eq!(ticks.all, Ticks { busy: 19, idle: 9, steal: 8 });
         assert_eq!(ticks.each[&3], Ticks { busy: 20, idle: 80, steal: 9 });
     }
-
-    #[test]
-    fn a_stat_file_with_too_few_numbers_is_an_error() {
-        assert!(cpu_ticks(&FakeHost::new().with("proc/stat", "cpu 1 2\n").root).is_err());
-    }
 }

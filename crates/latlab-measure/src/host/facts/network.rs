@@ -191,16 +191,4 @@ mod tests {
         assert_eq!((lo.ring, &*reasons["network.interface.ring"]), (None, "operation not supported (EOPNOTSUPP)"));
         assert_eq!((lo.kind, reasons["network.interface.kind"].contains("loopback")), (None, true));
     }
-
-    #[test]
-    fn the_interface_towards_loopback_is_loopback() {
-        let mut known = FactReader::new(Instant::now());
-        let peer = Ipv4Addr::LOCALHOST.into();
-        let facts = read(&HostRoot::live(), Interface::Towards { local: None, peer }, &mut known);
-        assert_eq!(facts.interface.expect("loopback").name, "lo");
-        assert!(read(&HostRoot::live(), Interface::OfDefaultRoute, &mut known).interface.is_some());
-        let absent = read(&HostRoot::live(), Interface::Named("no-such-device"), &mut known);
-        assert_eq!(absent.interface, None);
-        assert!(known.reasons()["network.interface"].contains("ENODEV"));
-    }
 }

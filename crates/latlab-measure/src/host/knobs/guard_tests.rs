@@ -117,15 +117,6 @@ fn an_absent_knob_is_an_error_before_any_change() {
 }
 
 #[test]
-fn a_knob_of_two_settings_is_an_error_before_any_change() {
-    let host = four_knobs();
-    let error = host.hold(&[Setting::SocketBuffer(4_096), Setting::RtRuntime(-1), Setting::SocketBuffer(8_192)]);
-    let error = error.expect_err("twice");
-    assert!(matches!(&error, KnobError::Twice { place, .. } if place == "/proc/sys/net/core/rmem_max"), "{error:?}");
-    assert_eq!((error.explain().exit_code, host.written().len(), host.pages()), (2, 0, 0));
-}
-
-#[test]
 fn a_refused_write_restores_the_other_knobs() {
     let host = four_knobs();
     // Read-only, also for root.
@@ -315,13 +306,4 @@ fn values_that_cannot_be_restored_stay_in_the_journal_and_are_reported() {
     let (recovered, unrecovered) = recover(&host.knob_journal(), &host.host_root());
     assert!(recovered.is_empty());
     assert!(unrecovered.iter().any(|one| one.path == page), "{unrecovered:?}");
-}
-
-#[test]
-fn pages_of_an_earlier_boot_are_removed() {
-    let host = four_knobs();
-    leave_behind(&host, Some("another boot"));
-    let (recovered, unrecovered) = recover(&host.knob_journal(), &host.host_root());
-    assert!(recovered.is_empty() && unrecovered.is_empty());
-    assert_eq!((host.written().len(), host.pages()), (0, 0));
 }

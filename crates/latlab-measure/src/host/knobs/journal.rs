@@ -335,29 +335,4 @@ mod tests {
         page.keep_only(Vec::new()).expect("removed");
         assert!(!path.exists());
     }
-
-    #[test]
-    fn an_unreadable_page_is_reported_and_an_incomplete_one_removed() {
-        let directory = tempfile::tempdir().expect("a directory");
-        let journal = KnobJournal::at(directory.path());
-        let me = ProcessIdentity::this_process().expect("proc");
-        for (text, started_ticks) in [("", 1), ("{\"format\":\"latlab.journal/1\"", 2), ("{}", 3)] {
-            leave_behind(&journal, &ProcessIdentity { started_ticks, ..me.clone() }, Some(text));
-        }
-        fs::write(directory.path().join("1-1.unfinished"), "{").expect("a file");
-        let pages = journal.lock().expect("a journal").pages(&HostRoot::live()).expect("a directory");
-        assert_eq!(pages.len(), 3);
-        assert!(pages.iter().all(|page| matches!(page, Err(UnclaimedPage::Unreadable(..)))), "{pages:?}");
-        assert!(!directory.path().join("1-1.unfinished").exists());
-    }
-
-    #[test]
-    fn a_page_of_another_root_is_left_out() {
-        let directory = tempfile::tempdir().expect("a directory");
-        let journal = KnobJournal::at(directory.path());
-        let elsewhere = HostRoot::new("/elsewhere");
-        let _page = journal.create_and_lock().expect("created").begin(&elsewhere, vec![entry("1")]).expect("written");
-        let seen = |root: &HostRoot| journal.lock().expect("a journal").pages(root).expect("a directory").len();
-        assert_eq!((seen(&HostRoot::live()), seen(&elsewhere)), (0, 1));
-    }
 }

@@ -254,28 +254,6 @@ fn field<'a>(coalesce: &'a mut Coalesce, name: &str) -> Option<&'a mut u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::host::root::tests::FakeHost;
-
-    #[test]
-    fn a_file_is_read_set_and_read_back() {
-        let knob = Knob::Governor { policy: 3 };
-        let host = FakeHost::new().with("sys/devices/system/cpu/cpufreq/policy3/scaling_governor", "ondemand\n");
-        assert_eq!(knob.read(&host.root).expect("a file"), "ondemand");
-        assert!(knob.set(&host.root, "performance").expect("a file").is_none());
-        assert_eq!(knob.read(&host.root).expect("a file"), "performance");
-        let absent = Knob::Governor { policy: 4 };
-        assert_eq!(absent.set(&host.root, "performance").expect_err("none").kind(), io::ErrorKind::NotFound);
-        assert!(absent.read(&host.root).is_err(), "an absent knob is not created");
-    }
-
-    #[test]
-    fn threads_inherit_timer_slack() {
-        let inherited = std::thread::spawn(|| {
-            Knob::TimerSlack.set(&HostRoot::live(), "1234").expect("any thread may");
-            std::thread::spawn(|| Knob::TimerSlack.read(&HostRoot::live())).join().expect("no panic")
-        });
-        assert_eq!(inherited.join().expect("no panic").expect("any thread may"), "1234");
-    }
 
     #[test]
     fn a_shorter_wake_up_latency_fulfils_a_request() {

@@ -160,13 +160,4 @@ mod tests {
         assert!(NetnsIdentity::read(&Knob::Mtu { interface: "no-such-device".into() }).is_err());
         assert_eq!(NetnsIdentity::read(&Knob::RtRuntime).expect("nowhere"), NetnsIdentity::default());
     }
-
-    #[test]
-    fn an_identity_of_an_older_journal_is_compared_by_inode_alone() {
-        let identity = NetnsIdentity::read(&loopback()).expect("every namespace has one");
-        let text = format!(r#"{{"network":{}}}"#, own_inode().expect("proc"));
-        let older: NetnsIdentity = serde_json::from_str(&text).expect("an older page");
-        assert!(older.is_here().expect("readable") && older.has_interface_of(&loopback()).expect("there"));
-        assert!(older.shares_namespace(&identity));
-    }
 }

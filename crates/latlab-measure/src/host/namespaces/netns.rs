@@ -142,14 +142,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_path_to_loopback_leaves_through_loopback() {
-        let path = PathInterfaces::towards([127, 0, 0, 1].into(), None);
-        assert_eq!(path.local.map(|local| local.interface).as_deref(), Some("lo"));
-        let named = PathInterfaces::towards([127, 0, 0, 1].into(), Some("eth7"));
-        assert_eq!(named.local.map(|local| local.interface).as_deref(), Some("eth7"));
-    }
-
-    #[test]
     fn one_interface_for_both_ends_occurs_once() {
         for side in Side::ALL {
             assert_eq!(PathInterfaces::loopback().of_ends(side).len(), 1, "{side}");

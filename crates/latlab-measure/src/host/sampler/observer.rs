@@ -175,9 +175,4 @@ mod tests {
         assert_eq!(found.udp_receive_drops, Some(9));
         assert_eq!((found.nic_receive_drops, found.nic_send_drops), (Some(33), Some(88)));
     }
-
-    #[test]
-    fn values_of_absent_files_are_unknown() {
-        assert_eq!(readings(&FakeHost::new()), HostReadings::default());
-    }
 }

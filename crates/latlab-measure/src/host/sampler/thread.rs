@@ -129,17 +129,6 @@ mod tests {
     use super::*;
     use crate::host::root::tests::FakeHost;
 
-    fn every(period: Nanos) -> SamplerSpec {
-        SamplerSpec { period, ..SamplerSpec::for_cpus(1) }
-    }
-
-    #[test]
-    fn a_host_without_a_cpu_to_spare_has_a_longer_period() {
-        for (cpus, per_second) in [(1, 2), (2, 2), (3, 10), (64, 10)] {
-            assert_eq!(SamplerSpec::for_cpus(cpus).period, Nanos::from_millis(1_000 / per_second), "{cpus} CPUs");
-        }
-    }
-
     #[test]
     fn a_costly_sample_delays_the_next() {
         let at = Stamp::from_nanos;
@@ -153,41 +142,6 @@ mod tests {
         ] {
             assert_eq!(next_due(due, now, millis(100), cost), expected);
         }
-    }
-
-    #[test]
-    fn a_sample_is_taken_at_the_start_and_at_the_end() {
-        let before = Monotonic.now().as_nanos();
-        let sampler = Sampler::start(HostRoot::live(), every(Nanos::from_secs(3_600)), Vec::new()).expect("a thread");
-        let samples = sampler.stop();
-        let after = Monotonic.now().as_nanos();
-        // Stopped before it began, it takes one only.
-        assert!((1..=2).contains(&samples.len()), "{}", samples.len());
-        for (seq, sample) in samples.iter().enumerate() {
-            assert_eq!(sample.seq, seq as u64);
-            assert!(before <= sample.start_ns && sample.start_ns <= sample.end_ns && sample.end_ns <= after);
-            assert!(sample.sampler_cpu.is_some() && !sample.cpus.is_empty());
-            assert!(sample.cpus.iter().all(|(_, cpu)| cpu.busy_ns.is_some() && cpu.steal_ns.is_some()));
-            assert!(sample.host.own_ns >= sample.host.sampler_ns && sample.host.context_switches > Some(0));
-        }
-    }
-
-    #[test]
-    fn samples_are_taken_periodically() {
-        struct Several(std::sync::mpsc::Sender<HostSample>);
-        impl SampleSink for Several {
-            fn take(&mut self, sample: HostSample) {
-                // The test may have seen enough.
-                _ = self.0.send(sample);
-            }
-        }
-        let (sink, samples) = std::sync::mpsc::channel();
-        let sampler = Sampler::start(HostRoot::live(), every(Nanos::from_millis(1)), Several(sink)).expect("a thread");
-        let seen: Vec<HostSample> = samples.iter().take(4).collect();
-        assert_eq!(seen.iter().map(|sample| sample.seq).collect::<Vec<_>>(), [0, 1, 2, 3]);
-        assert!(seen.windows(2).all(|pair| pair[0].end_ns <= pair[1].start_ns));
-        drop(sampler);
-        assert!(samples.iter().count() < 1_000_000, "the thread ends with its handle");
     }
 
     #[test]

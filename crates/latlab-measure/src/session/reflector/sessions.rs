@@ -570,21 +570,6 @@ mod tests {
     }
 
     #[test]
-    fn open_streams_determine_how_the_socket_is_read() {
-        let mut table = SessionTable::new(4);
-        let at = Stamp::from_nanos(0);
-        assert_eq!(table.required_terms(at), StreamTerms::NONE);
-        let session = insert(&mut table, "192.0.2.1", 2, 0).expect("a free slot");
-        for _ in 0..2 {
-            assert_eq!(table.required_terms(at), StreamTerms { batched: true, unchecked: false });
-        }
-        insert(&mut table, "192.0.2.1", 1, 0).expect("a free slot");
-        assert_eq!(table.required_terms(at), StreamTerms { batched: true, unchecked: true });
-        table.slot_mut(session).state = SlotState::Closed;
-        assert_eq!(table.required_terms(at), StreamTerms { batched: false, unchecked: true });
-    }
-
-    #[test]
     fn all_sessions_of_one_address_are_closed_and_no_others() {
         let mut table = SessionTable::new(4);
         for (nonce, address) in ["192.0.2.1", "192.0.2.2", "192.0.2.1"].iter().enumerate() {

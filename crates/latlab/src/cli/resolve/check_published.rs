@@ -49,34 +49,3 @@ fn id_column(typed: &CheckPublishedArgs, column: &TextColumn) -> Result<Option<T
     }
     Ok(Some(TextColumn { number, ..column.clone() }))
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::cli::args::Command;
-
-    fn resolve(line: &str) -> Result<CheckPublishedJob, Failure> {
-        let typed = ["latlab", "check-published"].into_iter().chain(line.split_whitespace()).map(Into::into);
-        match crate::cli::parse(typed).expect(line).command {
-            Command::CheckPublished(args) => check_published(&args),
-            other => panic!("{other:?}"),
-        }
-    }
-
-    #[test]
-    fn a_sample_has_its_unit_and_its_columns() {
-        let line = "log.csv --claims mean=1us --unit s -C 2 -d , --id-column 1 --half";
-        let job = resolve(line).expect(line);
-        let column = |number| TextColumn { number, delimiters: b",".to_vec() };
-        assert_eq!((job.column, job.id_column), (column(2), Some(column(1))));
-        assert!(job.is_table());
-    }
-
-    #[test]
-    fn contradictions_are_refused_with_a_hint() {
-        for line in ["- --claims mean=1us --id-column 2", "io_lat.1.log --claims mean=1us --direction reads"] {
-            let failure = resolve(line).expect_err(line);
-            assert!(failure.hint.is_some() && failure.exit_code == 2, "{line}: {failure:?}");
-        }
-    }
-}

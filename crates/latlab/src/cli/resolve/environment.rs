@@ -80,26 +80,3 @@ pub(super) fn tags(typed: &[Tag]) -> Result<BTreeMap<String, String>, Failure> {
     }
     Ok(tags)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_option_overrides_the_environment_and_the_default_store() {
-        let here = Environment { store: Some("/env".into()), seed: 0 };
-        let typed = StoreArgs { store: Some("/typed".into()) };
-        assert_eq!(store(&typed, &here), PathBuf::from("/typed"));
-        assert_eq!(store(&StoreArgs::default(), &here), PathBuf::from("/env"));
-        assert_eq!(store(&StoreArgs::default(), &Environment::default()), PathBuf::from("./latlab-runs"));
-    }
-
-    #[test]
-    fn a_named_directory_is_one_recording_or_a_store_of_several() {
-        let typed = OutputArgs { output: Some("out".into()), ..OutputArgs::default() };
-        assert_eq!(output_spec(&typed, 1, &Environment::default()), OutputSpec::As("out".into()));
-        assert_eq!(output_spec(&typed, 2, &Environment::default()), OutputSpec::InNewStore("out".into()));
-        let nothing = OutputArgs { no_record: true, ..OutputArgs::default() };
-        assert_eq!(output_spec(&nothing, 1, &Environment::default()), OutputSpec::Nothing);
-    }
-}

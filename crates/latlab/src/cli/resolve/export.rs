@@ -171,20 +171,4 @@ mod tests {
             assert_eq!(resolve(line).expect(line).content, expected, "{line}");
         }
     }
-
-    #[test]
-    fn values_are_medians_in_nanoseconds_unless_typed() {
-        let values = |statistic: &str, unit| ExportContent::Values { metric: None, statistic: statistic.into(), unit };
-        for (line, expected) in [
-            ("a --format values", values("p50", TimeUnit::Nanos)),
-            ("a --format values --statistic p99 --unit us", values("p99", TimeUnit::Micros)),
-            (
-                "a --format values --singletons --unit ms",
-                ExportContent::Singletons { metric: None, unit: TimeUnit::Millis },
-            ),
-        ] {
-            assert_eq!(resolve(line).expect(line).content, expected, "{line}");
-        }
-        assert_eq!(resolve("a -o -").expect("stdout").output, None);
-    }
 }

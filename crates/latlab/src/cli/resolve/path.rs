@@ -131,27 +131,4 @@ mod tests {
         let typed = KeyFileArgs { psk_file: Some("k".into()) };
         assert_eq!(key(&typed, &host("192.0.2.9"), Protocol::Native), Ok(KeySource::File("k".into())));
     }
-
-    #[test]
-    fn mixed_address_families_are_refused() {
-        let typed = |ipv4, ipv6, bind: Option<&str>| AddressArgs {
-            ipv4,
-            ipv6,
-            bind: bind.map(|bind| crate::cli::value::bind(bind).expect(bind)),
-            ..AddressArgs::default()
-        };
-        for (way, target, fits) in [
-            (typed(true, false, None), host("10.0.0.1"), true),
-            (typed(true, false, None), host("::1"), false),
-            (typed(false, true, None), host("127.0.0.1"), false),
-            (typed(false, true, Some("::1")), Target::Local, true),
-            (typed(false, true, Some("127.0.0.1")), Target::Local, false),
-            (typed(false, false, Some("127.0.0.1")), host("::1"), false),
-            (typed(false, false, Some("eth0")), host("::1"), true),
-            (typed(false, true, None), host("pi3"), true),
-        ] {
-            let path = path(&way, &DdsArgs::default(), &XdpArgs::default(), TransportKind::Udp, &target);
-            assert_eq!(path.is_ok(), fits, "{way:?} {target}");
-        }
-    }
 }

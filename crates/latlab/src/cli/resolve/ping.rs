@@ -100,9 +100,7 @@ fn wakeups_beside(typed: WakeupsBeside, here: EndSpec) -> Result<ConcurrentWakeu
 mod tests {
     use super::*;
     use crate::cli::args::Command;
-    use crate::cli::resolve::OutputSpec;
-    use crate::plan::{StopWhen, Target, TransportKind, WaitMode, Warmup};
-    use crate::units::Nanos;
+    use crate::plan::WaitMode;
 
     fn resolve(line: &str) -> Result<MeasureJob, Failure> {
         let typed = ["latlab", "ping"].into_iter().chain(line.split_whitespace()).map(Into::into);
@@ -110,35 +108,6 @@ mod tests {
             Command::Ping(args) => ping(&args, &Environment::default()),
             other => panic!("{other:?}"),
         }
-    }
-
-    #[test]
-    fn omitted_options_have_their_defaults() {
-        let job = resolve("").expect("defaults hold together");
-        let [run] = job.plan.runs.as_slice() else { panic!("{:?}", job.plan) };
-        let end = EndSpec { wait: WaitMode::Block, cpu: None, fifo: None, mlock: false };
-        assert_eq!((run.here, run.peer, &run.target), (end, Some(end), &Target::Local));
-        assert_eq!(run.stop, StopWhen { count: None, duration_ns: Some(defaults::DURATION) });
-        assert_eq!(run.warmup, Warmup { count: Some(1_000), duration_ns: Some(Nanos::from_secs(1)) });
-        assert_eq!((run.expect_ping().size_bytes, run.expect_ping().schedule), (64, Schedule::Closed));
-        assert_eq!(
-            (run.expect_ping().timeout_ns, run.expect_ping().max_backlog_ns),
-            (defaults::TIMEOUT, defaults::MAX_BACKLOG)
-        );
-        assert_eq!(run.judging.quantiles, defaults::QUANTILES);
-        assert_eq!((job.key, job.plan.rounds, run.authenticated), (KeySource::None, 1, false));
-        assert_eq!(job.output, OutputSpec::InStore(defaults::STORE.into()));
-    }
-
-    #[test]
-    fn sizes_and_ports_are_combined_and_interleaved() {
-        let job = resolve("-s 32,1024 --source-port sweep").expect("32 runs");
-        assert_eq!((job.plan.runs.len(), job.plan.rounds), (32, defaults::ROUNDS));
-        let last = job.plan.runs[31].expect_ping();
-        assert_eq!((last.size_bytes, last.path.source_port), (1_024, Some(30_015)));
-        assert_eq!(resolve("-s 32,64 -n 3").expect("two runs").plan.rounds, 3);
-        let error = resolve("-s 24,25,26,27,28 --source-port sweep").expect_err("80 runs");
-        assert_eq!(error.message, "80 runs are too many for one command");
     }
 
     #[test]
@@ -153,56 +122,5 @@ mod tests {
         assert_eq!(job.plan.runs[0].peer, Some(EndSpec { wait: WaitMode::Spin, cpu: Some(3), ..EndSpec::SYSTEM }));
         assert_eq!((job.key, job.plan.runs[0].authenticated), (KeySource::Fresh, true));
         assert_eq!(job.plan.runs[0].expect_ping().path.peer_address, "10.0.0.7".parse().ok());
-    }
-
-    #[test]
-    fn options_set_the_fields_of_the_run() {
-        for (word, wait) in [("block", WaitMode::Block), ("spin", WaitMode::Spin), ("busy-poll", WaitMode::BusyPoll)] {
-            assert_eq!(resolve(&format!("--wait {word}")).expect(word).plan.runs[0].here.wait, wait);
-        }
-        let echo = resolve("pi3 --protocol echo --transport udp").expect("well typed");
-        assert_eq!(echo.plan.runs[0].expect_ping().protocol, Protocol::Echo);
-        let swept = resolve("--transport tcp --source-port sweep").expect("a connection each");
-        assert!(swept.plan.runs.iter().all(|run| run.transport() == Some(TransportKind::Tcp)));
-    }
-
-    #[test]
-    fn a_count_removes_the_default_duration() {
-        let stop = |line: &str| resolve(line).expect(line).plan.runs[0].stop;
-        let ten = Some(Nanos::from_secs(10));
-        assert_eq!(stop("-n 5k"), StopWhen { count: Some(5_000), duration_ns: None });
-        assert_eq!(stop("-n 5 -d 10s"), StopWhen { count: Some(5), duration_ns: ten });
-    }
-
-    #[test]
-    fn an_interval_that_no_sender_keeps_is_read_and_refused_where_runs_begin() {
-        let begin = |line: &str| expect_feasible_intervals(&resolve(line).expect(line).plan.runs);
-        assert_eq!(begin("-i 1us"), Ok(()));
-        assert!(begin("-i 10ns").is_err() && begin("-i 999ns").is_err());
-    }
-
-    #[test]
-    fn the_environment_seeds_poisson_unless_a_seed_is_given() {
-        let environment = Environment { seed: 99, ..Environment::default() };
-        let mean_ns = Some(Nanos::from_millis(1));
-        for (poisson, seed, expected) in [
-            (false, None, Schedule::Periodic { interval_ns: Nanos::from_millis(1) }),
-            (true, None, Schedule::Poisson { mean_ns: Nanos::from_millis(1), seed: 99 }),
-            (true, Some(7), Schedule::Poisson { mean_ns: Nanos::from_millis(1), seed: 7 }),
-        ] {
-            let typed = ScheduleArgs { interval: mean_ns, poisson, seed, ..ScheduleArgs::default() };
-            assert_eq!(schedule(&typed, &environment), expected);
-        }
-    }
-
-    #[test]
-    fn concurrent_wakeups_use_the_cpu_of_the_sender() {
-        let beside = |here| {
-            let typed = WakeupsBeside { interval_ns: Nanos::from_micros(20), late_ns: None };
-            wakeups_beside(typed, here).map(|wakeups| wakeups.cpus)
-        };
-        assert_eq!(beside(EndSpec { cpu: Some(3), ..EndSpec::SYSTEM }), Ok(WakeupCpus::These(vec![3])));
-        assert_eq!(beside(EndSpec::SYSTEM), Ok(WakeupCpus::All));
-        assert!(beside(EndSpec { fifo: Some(5), ..EndSpec::SYSTEM }).is_err(), "it keeps the CPU of its sender");
     }
 }

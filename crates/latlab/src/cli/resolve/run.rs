@@ -202,54 +202,12 @@ mod tests {
     use super::*;
     use crate::cli::args::Command;
 
-    fn resolve(line: &str) -> Result<RunJob, Failure> {
-        resolve_words(&line.split_whitespace().collect::<Vec<_>>())
-    }
-
     fn resolve_words(words: &[&str]) -> Result<RunJob, Failure> {
         let typed = ["latlab", "run"].iter().chain(words).map(Into::into);
         match crate::cli::parse(typed).unwrap_or_else(|page| panic!("{words:?}: {page:?}")).command {
             Command::Run(args) => run(&args, &Environment::default()),
             other => panic!("{other:?}"),
         }
-    }
-
-    #[test]
-    fn a_recipe_has_a_target_and_a_scale() {
-        for (line, target, scale) in [
-            ("pi-udp-load", "local", RecipeScale::Usual),
-            ("pi-udp-load lab --quick", "lab", RecipeScale::Quick),
-            ("aa --full --target ssh:pi3", "ssh:pi3", RecipeScale::Full),
-            ("udp-loopback-matrix", "lab", RecipeScale::Usual),
-            ("udp-loopback-matrix local --quick", "local", RecipeScale::Quick),
-        ] {
-            let RunSource::Recipe(request) = resolve(line).expect(line).source else { panic!("{line}") };
-            assert_eq!((request.target.as_str(), request.scale), (target, scale), "{line}");
-            assert_eq!(request.between, Between::AsItsFileSays, "{line}");
-        }
-        let RunSource::Recipe(request) = resolve("aa --full --reboots").expect("typed well").source else {
-            panic!("a recipe")
-        };
-        assert!(
-            request.file().contains("between-blocks = \"reboot\"")
-                && request.source() == "recipe:aa full reboots local"
-        );
-        assert!(matches!(resolve("./aa").expect("a path").source, RunSource::Path(_)));
-        assert!(matches!(resolve("x.toml --new").expect("a path").source, RunSource::Path(_)));
-    }
-
-    #[test]
-    fn a_recipe_is_shown_by_its_name_with_or_without_the_word_show() {
-        let resolve = |line: &str| {
-            let typed = ["latlab", "recipes"].into_iter().chain(line.split_whitespace()).map(Into::into);
-            let Command::Recipes(args) = crate::cli::parse(typed).expect(line).command else { panic!("{line}") };
-            recipes(&args)
-        };
-        for line in ["aa --quick", "show aa --quick", "--quick show aa"] {
-            let asked = resolve(line).expect(line).expect("one recipe");
-            assert_eq!((asked.recipe.name.as_str(), asked.scale), ("aa", RecipeScale::Quick), "{line}");
-        }
-        assert!(resolve("").expect("a list").is_none());
     }
 
     #[test]

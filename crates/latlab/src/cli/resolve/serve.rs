@@ -104,19 +104,6 @@ mod tests {
     }
 
     #[test]
-    fn down_streams_need_an_explicit_limit() {
-        for (line, bps) in [("--psk-file k", 0), ("--psk-file k --allow-down 1.5Gbit/s", 1_500_000_000)] {
-            assert_eq!(resolve(line).expect(line).limits.down_bps, bps);
-        }
-    }
-
-    #[test]
-    fn tcp_is_off_by_default() {
-        assert_eq!(resolve("").expect("defaults").transports, [TransportKind::Udp]);
-        assert_eq!(resolve("--tcp").expect("a flag").transports, [TransportKind::Udp, TransportKind::Tcp]);
-    }
-
-    #[test]
     fn without_a_key_only_loopback_is_served() {
         for (line, listen) in [
             ("", &["127.0.0.1:9862", "[::1]:9862"][..]),

@@ -28,28 +28,3 @@ fn meet(one: &SettingSpec, other: &SettingSpec, one_host: bool) -> bool {
     let same_end = (here.is_local() && there.is_local()) || (here.is_peer() && there.is_peer());
     one.setting.knob() == other.setting.knob() && one.interface == other.interface && same_end
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::cli::value::setting;
-
-    #[test]
-    fn the_same_knob_at_the_same_end_is_refused() {
-        let (host, ssh) = (Target::Host { host: "pi3".into(), port: 9862 }, Target::Ssh { host: "pi3".into() });
-        for (typed, target, refused) in [
-            (["governor=performance", "governor=powersave"], &host, true),
-            (["governor=performance", "governor@local=performance"], &host, true),
-            (["governor@local=performance", "governor@peer=performance"], &Target::Local, true),
-            (["mtu@local=1400", "mtu@peer=1500"], &Target::Lab, false),
-            (["mtu=1400", "mtu@peer=1500"], &Target::Lab, true),
-            (["mtu=1400", "mtu@peer=1500"], &ssh, false),
-            (["rt-runtime@both=-1", "rt-runtime@peer=-1"], &ssh, true),
-            (["mtu:eth0=1400", "mtu:eth1=1500"], &host, false),
-            (["rt-runtime=-1", "busy-poll=50us"], &host, false),
-        ] {
-            let set = typed.iter().map(|typed| setting(typed).expect(typed)).collect();
-            assert_eq!(settings(&SettingArgs { set }, target).is_err(), refused, "{typed:?} {target}");
-        }
-    }
-}

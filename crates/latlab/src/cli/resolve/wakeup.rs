@@ -116,61 +116,13 @@ fn remedy_run(runs: Vec<RunSpec>, typed: &WakeupArgs) -> Result<RunSpec, Failure
 mod tests {
     use super::*;
     use crate::cli::args::Command;
-    use crate::cli::resolve::OutputSpec;
     use crate::plan::Remedy;
-
-    fn resolve(line: &str) -> Result<MeasureJob, Failure> {
-        let typed = ["latlab", "wakeup"].into_iter().chain(line.split_whitespace()).map(Into::into);
-        match crate::cli::parse(typed).expect(line).command {
-            Command::Wakeup(args) => wakeup(&args, &Environment::default()),
-            other => panic!("{other:?}"),
-        }
-    }
-
-    #[test]
-    fn the_default_is_ten_seconds_of_clock_nanosleep() {
-        let job = resolve("").expect("well typed");
-        let run = &job.plan.runs[0];
-        assert_eq!((job.plan.runs.len(), job.plan.rounds), (1, 1));
-        assert_eq!(run.stop, StopWhen { count: None, duration_ns: Some(Nanos::from_secs(10)) });
-        assert_eq!((run.here, run.peer), (EndSpec::SYSTEM, None));
-        let expected = WakeupSpec {
-            via: Via::ClockNanosleep,
-            interval_ns: Nanos::from_millis(10),
-            relative: false,
-            cpus: WakeupCpus::Anywhere,
-            break_ns: None,
-        };
-        assert_eq!(run.wakeup(), Some(&expected));
-    }
-
-    #[test]
-    fn every_sleep_method_with_every_interval_is_a_run_without_empty_slices() {
-        let job = resolve("-i 10ms,1s --via select,futex -d 3s --cpu 0-1").expect("well typed");
-        let runs: Vec<_> =
-            job.plan.runs.iter().filter_map(|run| run.wakeup()).map(|run| (run.via, run.interval_ns)).collect();
-        let (short, long) = (Nanos::from_millis(10), Nanos::from_secs(1));
-        assert_eq!(runs, [(Via::Select, short), (Via::Futex, short), (Via::Select, long), (Via::Futex, long)]);
-        assert_eq!(job.plan.rounds, 3);
-        assert_eq!(job.plan.runs[0].wakeup().map(|run| run.cpus.clone()), Some(WakeupCpus::These(vec![0, 1])));
-    }
 
     fn remedy_job(line: &str) -> MeasureJob {
         let line = format!("latlab wakeup {line}");
         let cli = crate::cli::parse(line.split_whitespace().map(Into::into)).expect(&line);
         let Command::Wakeup(args) = cli.command else { panic!("{line}") };
         wakeup(&args, &Environment::default()).expect(&line)
-    }
-
-    #[test]
-    fn remedies_divide_the_requested_run_into_short_runs() {
-        let job = remedy_job("--try-remedies -d 9s -n 100 -o here");
-        let run = &job.plan.runs[0];
-        assert_eq!(run.stop, StopWhen { count: Some(12), duration_ns: Some(Nanos::from_secs(1)) });
-        assert_eq!(run.warmup.duration_ns, Some(defaults::REMEDY_WARMUP));
-        assert_eq!(job.output, OutputSpec::InNewStore("here".into()));
-        let typed = remedy_job("--try-remedies --warmup 5").plan.runs[0].warmup;
-        assert_eq!(typed, Warmup { count: Some(5), duration_ns: None });
     }
 
     #[test]

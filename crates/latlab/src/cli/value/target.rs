@@ -197,27 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn impossible_hosts_are_refused() {
-        for (typed, cause) in [
-            ("", "names no host"),
-            (":9862", "names no host"),
-            ("pi3:0", "port 0"),
-            ("[::1]:0", "port 0"),
-            ("pi3:65536", "`65536` is not a port"),
-            ("pi3:", "`` is not a port"),
-            ("pi3:http", "`http` is not a port"),
-            ("pi3:-1", "`-1` is not a port"),
-            ("[::1", "not closed"),
-            ("[pi3]:9862", "not an IPv6 address"),
-            ("[::1]9862", "only `:PORT`"),
-            ("udp://pi3", "`//pi3` is not a port"),
-            ("a b", "host names cannot have"),
-            ("user@pi3", "host names cannot have"),
-            ("fe80::1%", "not a port"),
-        ] {
-            let error = target(typed).expect_err(typed);
-            assert!(error.cause.contains(cause), "{typed}: {error:?}");
-        }
+    fn an_ipv6_address_with_a_port_needs_brackets() {
         for (typed, hint) in [
             ("::1:9862", "`[::1]:9862` for the port, `[::1:9862]` for the address"),
             ("::1:5000", "`[::1]:5000` for the port, `[::1:5000]` for the address"),
@@ -230,21 +210,6 @@ mod tests {
         ] {
             let error = target(typed).expect_err(typed);
             assert_eq!(error, refusal("an IPv6 address with a port needs brackets", hint), "{typed}");
-        }
-        for (typed, cause) in [
-            ("ssh:", "names no host"),
-            ("ssh:pi@", "names no host"),
-            ("ssh:@pi3", "names no host"),
-            ("ssh:-oProxyCommand=reboot", "as an option"),
-            ("ssh:pi@-oProxyCommand=reboot", "as an option"),
-            ("ssh:pi3 reboot", "host names cannot have"),
-            ("cmd:", "names no command"),
-            ("cmd:  ", "names no command"),
-            ("cmd:'' x", "names no command"),
-            ("cmd:ip netns 'exec", "not closed"),
-        ] {
-            let error = target(typed).expect_err(typed);
-            assert!(error.cause.contains(cause), "{typed}: {error:?}");
         }
     }
 }

@@ -16,6 +16,4 @@ pub use file::FileError;
 pub use settle::{ExperimentJob, experiment, experiment_from};
 
 #[cfg(test)]
-mod plan_tests;
-#[cfg(test)]
 mod tests;

@@ -1,11 +1,10 @@
 use super::*;
 use crate::analysis::experiment::experiment_cost;
 use crate::cli::resolve::Environment;
-use crate::diagnostics::Explain;
 use crate::plan::{
     BetweenBlocks, Experiment, Factors, HookAddress, Hooks, Kind, RunOrder, RunsRule, Target, Via, WaitFor, WakeupCpus,
 };
-use crate::recipe::{Between, PublishedRow, RECIPES, RecipeScale};
+use crate::recipe::{Between, RECIPES, RecipeScale};
 use crate::units::Nanos;
 
 const FULL: &str = r#"
@@ -195,13 +194,6 @@ fn a_copy_is_named_after_its_source() {
 }
 
 #[test]
-fn a_stop_rule_has_a_cap() {
-    let text = "kind='ping'\n[design]\nruns='until p99 ±3%'\nmax-runs=60\n";
-    let rule = settle(text).expect("well typed").experiment.design.runs;
-    assert_eq!(rule, RunsRule::Until { statistic: "p99".into(), half_width: 0.03, most: 60 });
-}
-
-#[test]
 fn impossible_conditions_are_left_out_if_only_possible_ones_are_selected() {
     let text = "kind='ping'\ntarget='127.0.0.1'\n[factors]\nload=['none','cpu=50%@peer']\n";
     let error = settle(text).expect_err("no agent there");
@@ -221,133 +213,6 @@ fn left_out_combinations_are_no_conditions() {
     assert_eq!(left, ["1ms select", "3ms select", "1ms poll"]);
 }
 
-/// Files that are wrong in one place: the text, the line, and words of the cause and the hint.
-const WRONG: &[(&str, usize, &str, &str)] = &[
-    ("", 1, "no `kind`", "kind = \"ping\""),
-    ("kind = \"ping\"\nx", 2, "not valid TOML", "docs/experiments.md"),
-    ("kind='ping'\nkind='ping'", 2, "not valid TOML", "docs"),
-    ("kind='wakeup'\n[factors]\nvia=['poll']\n[[leave-out]]\n", 4, "every condition", "must not be combined"),
-    ("kind='wakeup'\n[factors]\nvia=['poll']\n[[leave-out]]\nvia='poll'", 4, "no condition is left", "fewer"),
-    ("kind='wakeup'\n[factors]\nvia=['poll']\n[[leave-out]]\nvia='pol'", 5, "has no value `pol`", "`poll`"),
-    ("kind='wakeup'\n[factors]\nvia=['poll']\n[leave-out]\nvia='poll'", 4, "not a list of tables", "[[leave-out]]"),
-    ("kind='wakeup'\n[base]\nbreak='1ms'", 3, "cannot be set in a condition", "cannot be compared"),
-    ("kind='streem'", 1, "`streem` is not a kind", "did you mean `stream`?"),
-    ("kind='wakeup'\ntarget='local'", 2, "a `wakeup` has no target", "leave it out"),
-    ("kind='wakeup'\n[factors]\ntarget=['local']", 3, "no key `target` in `[factors]`", "known are"),
-    ("kind='wakeup'\n[base]\nsize=64", 3, "no key `size` in `[base]`", ""),
-    (
-        "kind='wakeup'\n[base]\ninterval='1ms'\nvia=['select','futex']",
-        4,
-        "`via` makes several runs",
-        "make it a factor",
-    ),
-    ("kind='wakeup'\n[base]\ninterval='1ms,2ms'", 3, "`interval` makes several runs", "make it a factor"),
-    (
-        "kind='wakeup'\n[factors]\nvia=['select','selct']",
-        3,
-        "`via`: `--via` cannot be `selct`",
-        "did you mean `select`?",
-    ),
-    ("kind='wakeup'\n[factors]\nload=['net=1Mbit/s']", 3, "`load`", "latlab load"),
-    (
-        "kind='wakeup'\n[[compare]]\nmetric='pdv'\nstatistic='p50'",
-        3,
-        "`pdv` is not a metric of a wakeup",
-        "wakeup_latency",
-    ),
-    ("kind='ping'\n[[compare]]\nmetric='wakeup_latency'\nstatistic='p50'", 3, "not a metric of a ping", "known are"),
-    ("kind='pign'", 1, "`pign` is not a kind", "did you mean `ping`?"),
-    ("kind=3", 1, "not text", "kind"),
-    ("kind='ping'\nnmae='x'", 2, "no key `nmae` outside of any table", "did you mean `name`?"),
-    ("kind='ping'\n[hooks]\nbefore-runs='true'", 3, "no key `before-runs` in `[hooks]`", "did you mean `before-run`?"),
-    ("kind='ping'\n[hooks]\nbefore-run='x {y}'", 3, "`{y}` is not a factor", "this file has no factors: `y = ["),
-    ("kind='ping'\n[factors]\nservice=['x {service}']", 3, "names itself", "another factor"),
-    ("kind='ping'\n[factors]\nservice=['x {port}']\nsize=[64]", 3, "`{port}` is not a factor", "known are"),
-    ("kind='ping'\nname=''", 2, "not a line of text", "words"),
-    ("kind='ping'\ntarget=5", 2, "`target` is not text", "factor"),
-    ("kind='ping'\nbase=5", 2, "`base` is not a table", "[base]"),
-    ("kind='ping'\n\n[base]\ncuont=5", 4, "no key `cuont` in `[base]`", "did you mean `count`?"),
-    ("kind='ping'\n[base]\nstore='x'", 3, "`store` cannot be set in a condition", "--store"),
-    ("kind='ping'\n[base]\nhelp=true", 3, "`help` cannot be set in a condition", "leave it out"),
-    ("kind='ping'\n[base]\ntarget='x'", 3, "`target` is not an option", "above all tables"),
-    ("kind='ping'\n[base]\nmlock='yes'", 3, "`mlock` takes no value", "`mlock = true`"),
-    ("kind='ping'\n[base]\ncount=[1,2]", 3, "`count` takes one value", "factor"),
-    ("kind='ping'\n[base]\ncount=true", 3, "`count` cannot be a boolean", "latlab ping --count"),
-    ("kind='ping'\n[base]\ncount=1979-05-27", 3, "cannot be a datetime", "string or a number"),
-    ("kind='ping'\n[base]\ntag=[[1]]", 3, "`tag` cannot be an array", "string or a number"),
-    ("kind='ping'\n[base]\ncount=0", 3, "`--count` cannot be `0`: the least is 1", "1 or more"),
-    ("kind='ping'\n[base]\ncount=-5", 3, "`-5`", "50000"),
-    ("kind='ping'\n[base]\nwait='spinn'", 3, "`--wait` cannot be `spinn`", "did you mean `spin`"),
-    ("kind='ping'\n[base]\nsize=[32,64]", 3, "`size` makes several runs", "make it a factor"),
-    ("kind='ping'\n[base]\nsource-port='sweep'", 3, "`source-port` makes several runs", "factor"),
-    ("kind='ping'\n[factors]\nsource-port=['sweep']", 3, "`source-port` makes several runs", "each value by itself"),
-    ("kind='ping'\n[factors]\nsize=[24,\n'024']", 4, "`024` of `size` is the same as `24`", "`tag`"),
-    ("kind='ping'\n[factors]\ninterval=['closed',\n'none']", 4, "`none` of `interval` is the same", "leave one"),
-    ("kind='ping'\n[factors]\ninterval=['closed','1ms']\npoisson=[true]", 4, "`--poisson` needs", "-i 1ms"),
-    ("kind='ping'\n[factors]\nload='none'", 3, "not an array", "`[base]`"),
-    ("kind='ping'\n[factors]\nload=[]", 3, "`load` has no value", "leave it out"),
-    ("kind='ping'\n[factors]\nload=['none','none']", 3, "the value `none` twice", "`runs`"),
-    (
-        "kind='ping'\n[factors]\nload=['none',\n'cup=8%']",
-        4,
-        "`load`: `--load` cannot be `cup=8%`",
-        "did you mean `cpu`",
-    ),
-    ("kind='ping'\n[base]\nsize=64\n[factors]\nsize=[24,32]", 5, "line 3 sets it for all", "leave one"),
-    ("kind='ping'\ntarget='lab'\n[factors]\ntarget=['lab','local']", 4, "line 2 sets it", "leave one"),
-    ("kind='ping'\n[base]\npoisson=true", 3, "`--poisson` needs `--interval`", "-i 1ms"),
-    ("kind='ping'\ntarget='192.0.2.9'", 2, "`192.0.2.9:9862` needs a key", "key"),
-    ("kind='ping'\n[design]\nrunz=3", 3, "no key `runz` in `[design]`", "did you mean `runs`?"),
-    ("kind='ping'\n[design]\nruns=0", 3, "`runs` cannot be `0`", "from 1"),
-    ("kind='ping'\n[design]\nruns=1.5", 3, "`runs` cannot be `1.5`", "from 1"),
-    ("kind='ping'\n[design]\nruns=true", 3, "`runs` is not a number", "from 1"),
-    ("kind='ping'\n[design]\nruns='many'", 3, "`runs` cannot be `many`", "until p99 ±3%"),
-    ("kind='ping'\n[design]\nruns='until p99 ±3%'", 3, "needs `max-runs`", "max-runs = 60"),
-    ("kind='ping'\n[design]\nruns='until p99 3%'\nmax-runs=20", 3, "no `±`", "until"),
-    ("kind='ping'\n[design]\nruns='until p99 ±0%'\nmax-runs=20", 3, "±0%", "until"),
-    ("kind='ping'\n[design]\nruns='until loss_ratio ±3%'\nmax-runs=20", 3, "is not available", "until"),
-    ("kind='ping'\n[design]\nruns='until p99 ±3%'\nmax-runs=9", 4, "with 9 runs the width", "10 or more"),
-    ("kind='ping'\n[design]\nmax-runs=9", 3, "`runs` is a number", "leave it out"),
-    ("kind='ping'\n[design]\nblocks=1001", 3, "`blocks` cannot be `1001`", "from 1 to 1000"),
-    ("kind='ping'\n[design]\norder='random'", 3, "`order` cannot be `random`", "did you mean `randomized`?"),
-    ("kind='ping'\n[design]\norder='sorted'", 3, "`order` cannot be `sorted`", "known are randomized"),
-    ("kind='ping'\n[design]\nbetween-blocks='pause'", 3, "needs to know how long", "`pause 10m`"),
-    ("kind='ping'\n[design]\nbetween-blocks='pause 10'", 3, "unit is missing", "250us"),
-    ("kind='ping'\n[design]\nbetween-blocks='nap 10s'", 3, "cannot be `nap 10s`", "`reboot`"),
-    ("kind='ping'\n[design]\nsettle=5", 3, "not text", "quotes"),
-    ("kind='ping'\n[design]\nsettle='5'", 3, "unit is missing", "250us"),
-    ("kind='ping'\n[design]\nruns=1000\nblocks=1000", 2, "1,000,000 runs of 1 condition", "fewer"),
-    ("kind='ping'\n[[compare]]\nmetric='pdv'", 2, "no `statistic`", "p99.9"),
-    ("kind='ping'\n[[compare]]\nstatistic='p101'", 3, "`p101` is not a statistic", "quantile"),
-    (
-        "kind='ping'\n[[compare]]\nmetric='round_trip'\nstatistic='p50'",
-        3,
-        "`round_trip` is not a metric",
-        "did you mean",
-    ),
-    ("kind='ping'\n[[compare]]\nstatistic='p50'\nbaseline={load='none'}", 4, "`load` is not a factor", "known"),
-    (
-        "kind='ping'\n[factors]\nload=['none']\n[[compare]]\nstatistic='p50'\nbaseline={load='nome'}",
-        6,
-        "no value `nome`",
-        "did you mean `none`?",
-    ),
-    ("kind='ping'\n[[compare]]\nstatistic='p50'\nequivalence='3us'", 4, "3us", "share"),
-    ("kind='ping'\n[compare]\nstatistic='p50'", 2, "not a list of tables", "[[compare]]"),
-];
-
-#[test]
-fn errors_name_their_line() {
-    let wrong = WRONG.iter().filter_map(|(text, line, cause, hint)| {
-        let Err(error) = settle(text) else { return Some(format!("{text}\nis taken")) };
-        let is_explained = error.cause.contains(cause) && error.hint.as_deref().is_some_and(|text| text.contains(hint));
-        (!is_explained || error.line != *line || error.explain().exit_code != 2)
-            .then(|| format!("{text}\n{line} {error:?}"))
-    });
-    let wrong: Vec<String> = wrong.collect();
-    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
-}
-
 #[test]
 fn ten_million_conditions_are_refused_before_they_are_made() {
     let values = (0..10).map(|value| value.to_string()).collect::<Vec<_>>().join(",");
@@ -356,21 +221,6 @@ fn ten_million_conditions_are_refused_before_they_are_made() {
     let error = settle(&format!("kind='ping'\n[factors]\n{}", lines.join("\n"))).expect_err("too many");
     assert!(error.cause.contains("10,000,000 conditions"), "{error:?}");
     assert_eq!(error.line, 3);
-}
-
-#[test]
-fn a_quick_recipe_measures_most_published_rows() {
-    let recipe = crate::recipe::find("wakeup-governor").expect("there is one");
-    let text = recipe.file("local", RecipeScale::Quick, Between::AsItsFileSays);
-    let job = experiment(&recipe.name, &text, ConditionSelection::Possible, &Environment::default());
-    let conditions = job.expect("well typed").experiment.conditions;
-    let rows = &recipe.published.as_ref().expect("published").rows;
-    let is_measured = |row: &&PublishedRow| {
-        let has = |factors: &Factors| row.factors.iter().all(|(key, text)| factors.get(key) == Some(text));
-        conditions.iter().any(|condition| has(&condition.factors))
-    };
-    let missing: Vec<_> = rows.iter().filter(|row| !is_measured(row)).map(|row| row.label.as_str()).collect();
-    assert_eq!(missing, ["100 ms, idle, performance", "1 s, idle, performance"]);
 }
 
 /// A quick recipe takes at most a minute, a usual one at most half an hour, and a full one longer.

@@ -1,6 +1,6 @@
 //! Intervals keep their coverage although the stop rule ends an experiment when they are narrow.
 
-use latlab::stats::{BlockRuns, GroupBlocks, PrecisionGoal, ShiftTest, own_interval, reached};
+use latlab_stats::{BlockRuns, GroupBlocks, PrecisionGoal, ShiftTest, own_interval, reached};
 use rand::SeedableRng;
 use rand_pcg::Pcg64Mcg;
 

@@ -1,6 +1,6 @@
 //! Experiments whose truth is known: dependent probes with a heavy tail, runs and blocks that differ, and drift.
 
-use latlab::stats::BlockRuns;
+use latlab_stats::BlockRuns;
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
@@ -32,10 +32,14 @@ pub(crate) const DESIGNS: [Design; 2] = [Design { runs: 10, blocks: 3 }, Design 
 
 pub(crate) const STATISTICS: [&str; 3] = ["mean", "p50", "p99"];
 
-/// Every row of a table if `LATLAB_SIMULATE` is set, as by `just simulate`; else those at the places `few`.
+/// Whether the tables of the documentation are to be computed, as by `just simulate`.
+pub(crate) fn is_long() -> bool {
+    std::env::var_os("LATLAB_SIMULATE").is_some()
+}
+
+/// Every row of a table if [`is_long`]; else those at the places `few`.
 pub(crate) fn rows<T>(all: impl IntoIterator<Item = T>, few: &[usize]) -> Vec<T> {
-    let is_long = std::env::var_os("LATLAB_SIMULATE").is_some();
-    let rows = all.into_iter().enumerate().filter(|(place, _)| is_long || few.contains(place));
+    let rows = all.into_iter().enumerate().filter(|(place, _)| is_long() || few.contains(place));
     rows.map(|(_, row)| row).collect()
 }
 

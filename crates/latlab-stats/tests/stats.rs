@@ -1,9 +1,9 @@
 //! The statistics against brute force, against NumPy and SciPy, and against the true values of simulated processes.
 #![allow(clippy::print_stdout, reason = "a test prints tables of the documentation")]
 
-use latlab::metric::Metric;
-use latlab::sample::{INFINITE, Sample};
-use latlab::stats::{DescribeOptions, Description, Interval, describe, histogram, plain, ratio, share};
+use latlab_stats::{DescribeOptions, Description, Interval, describe, histogram, plain, ratio, share};
+use latlab_terms::metric::Metric;
+use latlab_terms::sample::{INFINITE, Sample};
 use proptest::prelude::*;
 
 #[path = "stats/one_run.rs"]
@@ -280,17 +280,6 @@ fn a_histogram_holds_every_finite_singleton_once() {
     assert_eq!((equal.len(), equal[0].low_ns, equal[0].count), (1, 5, 9));
 }
 
-/// Coverage of intervals and bounds for a simulated Gaussian process.
-struct Coverage {
-    replicates: u32,
-    n: usize,
-    coefficient: f64,
-}
-
-/// Quantiles of the standard normal, `scipy.stats.norm.ppf(q)`.
-const NORMAL: [(f64, f64); 4] =
-    [(0.5, 0.0), (0.9, 1.2815515655446004), (0.99, 2.3263478740408408), (0.999, 3.090232306167813)];
-
 /// How many intervals there were, and how many covered the true value.
 #[derive(Clone, Copy, Debug, Default)]
 struct Covered {
@@ -308,56 +297,6 @@ impl Covered {
     fn share(self) -> f64 {
         f64::from(self.held) / f64::from(self.seen)
     }
-}
-
-impl Coverage {
-    /// Intervals of the mean and of the first `supported` quantiles must cover in 90 to 99 of 100 replicates, and lower
-    /// bounds of unsupported quantiles in at least 92. Seeds are fixed: every run gives the same counts.
-    fn check(&self, supported: usize) {
-        let mut random = Random::new(77);
-        let (mut mean, mut quantiles, mut bound) = (Covered::default(), [Covered::default(); 4], Covered::default());
-        for _ in 0..self.replicates {
-            let series = sample(series(&mut random, self.n, self.coefficient));
-            let description = describe(&series, &options(&NORMAL.map(|(q, _)| q), true));
-            mean.count(description.mean_interval.expect("asked for"), 0.0);
-            for ((estimate, (_, truth)), tally) in description.quantiles.iter().zip(NORMAL).zip(&mut quantiles) {
-                if estimate.supported {
-                    tally.count(estimate.interval.expect("supported"), truth * SCALE);
-                } else if let Some(low) = estimate.lower_bound {
-                    bound.count(Interval { low: Some(low), high: None, confidence: 0.95 }, truth * SCALE);
-                }
-            }
-        }
-        let shares = quantiles.map(Covered::share);
-        let case = format!("n {}, coefficient {}: mean {:.3}", self.n, self.coefficient, mean.share());
-        let case =
-            format!("{case}, quantiles {shares:.3?} of {:?}, bounds {:.3}", quantiles.map(|q| q.seen), bound.share());
-        for tally in quantiles[..supported].iter().chain([&mean]) {
-            assert!(tally.seen * 10 >= self.replicates * 9, "too seldom supported, {case}");
-            assert!((0.90..=0.99).contains(&tally.share()), "{case}");
-        }
-        assert!(bound.seen == 0 || bound.share() >= 0.92, "{case}");
-    }
-}
-
-#[test]
-fn intervals_of_few_independent_singletons_cover() {
-    Coverage { replicates: 200, n: 1000, coefficient: 0.0 }.check(3);
-}
-
-#[test]
-fn intervals_of_few_dependent_singletons_cover() {
-    Coverage { replicates: 200, n: 1000, coefficient: 0.8 }.check(1);
-}
-
-#[test]
-fn intervals_of_many_independent_singletons_cover() {
-    Coverage { replicates: 200, n: 20_000, coefficient: 0.0 }.check(4);
-}
-
-#[test]
-fn intervals_of_many_dependent_singletons_cover() {
-    Coverage { replicates: 200, n: 20_000, coefficient: 0.8 }.check(3);
 }
 
 #[test]

@@ -1,9 +1,9 @@
 //! The exception of rule R2: a reflector sends a down-stream only to a sender that has proved address and key, within its
 //! credit, and for at most a second after the last credit.
 
-use latlab::session::{DownDue, DownMessage, DownStream, DropReason, ReflectorLimits, SessionError, open};
-use latlab::units::Nanos;
-use latlab::wire::{MessageType, OPEN_BYTES, Open, POLL_BYTES, RefuseReason, StreamPoll, StreamTally};
+use latlab_measure::session::{DownDue, DownMessage, DownStream, DropReason, ReflectorLimits, SessionError, open};
+use latlab_measure::wire::{MessageType, OPEN_BYTES, Open, POLL_BYTES, RefuseReason, StreamPoll, StreamTally};
+use latlab_terms::units::Nanos;
 
 use super::stage::{NEVER, Stage, key, wishes};
 

@@ -1,6 +1,6 @@
 //! Two halves of one log, whose lines depend on each other, compared as two files of numbers.
 
-use latlab::analysis::comparison::{ComparisonOptions, ComparisonRequest, NumberFiles, RunGroups, Verdict, compare};
+use latlab_analysis::comparison::{ComparisonOptions, ComparisonRequest, NumberFiles, RunGroups, Verdict, compare};
 
 use crate::simulated::{Random, in_parallel, rows};
 

@@ -2,10 +2,10 @@
 
 use std::net::SocketAddr;
 
-use latlab::probe::Seq;
-use latlab::session::{DropReason, ProbeCodec, ReflectorLimits, UpStream, open};
-use latlab::units::Nanos;
-use latlab::wire::{Codes, MessageType, POLL_BYTES, StreamPoll, StreamTally, StreamTerms, TALLY_BYTES};
+use latlab_measure::session::{DropReason, ProbeCodec, ReflectorLimits, UpStream, open};
+use latlab_measure::wire::{Codes, MessageType, POLL_BYTES, StreamPoll, StreamTally, StreamTerms, TALLY_BYTES};
+use latlab_terms::probe::Seq;
+use latlab_terms::units::Nanos;
 
 use super::stage::{NEVER, SOCKET_DROPS, Stage, key, wishes};
 

@@ -3,16 +3,16 @@
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use latlab::clock::Monotonic;
-use latlab::diagnostics::Explain;
-use latlab::plan::{PathSpec, WaitMode};
-use latlab::probe::Seq;
-use latlab::session::{
+use latlab_measure::clock::Monotonic;
+use latlab_measure::session::{
     DropReason, NativeSession, PreSharedKey, ProbeCodec, ReflectorCounters, ReflectorLimits, SessionError,
 };
-use latlab::transport::{TcpReflector, TcpTransport, Transport, WaitStrategy};
-use latlab::units::Nanos;
-use latlab::wire::RefuseReason;
+use latlab_measure::transport::{TcpReflector, TcpTransport, Transport, WaitStrategy};
+use latlab_measure::wire::RefuseReason;
+use latlab_plan::plan::{PathSpec, WaitMode};
+use latlab_terms::diagnostics::Explain;
+use latlab_terms::probe::Seq;
+use latlab_terms::units::Nanos;
 
 use super::stage::{NEVER, key};
 use super::{open_over, round_trips, wishes, with_reflector_on};

@@ -17,18 +17,19 @@ mod spread;
 #[path = "comparing/stopping.rs"]
 mod stopping;
 
-use latlab::stats::{BlockRuns, ShiftTest, is_significant};
+use latlab_stats::{BlockRuns, ShiftTest, is_significant};
 use rand::SeedableRng;
 use rand_pcg::Pcg64Mcg;
-use simulated::{DESIGNS, Design, STATISTICS, experiment, in_parallel, rows};
+use simulated::{DESIGNS, Design, STATISTICS, experiment, in_parallel, is_long, rows};
 
 /// Simulated experiments for each design.
 const EXPERIMENTS: u64 = 2_000;
 /// Simulated experiments for each design with naive tests: the t test and the Mann-Whitney test over single probes, and
 /// the t test over pooled runs.
 const NAIVE_EXPERIMENTS: u64 = 300;
-/// Permutations of a test, fewer than by default to save time. Its level holds for any number.
-const DRAWS: u32 = 1_999;
+/// Permutations of a test, fewer than by default to save time: for the documentation, and in every build. Its level holds
+/// for any number.
+const DRAWS: [u32; 2] = [1_999, 499];
 const ALPHA: f64 = 0.05;
 
 /// The result of one test of one experiment.
@@ -45,7 +46,8 @@ struct Outcome {
 }
 
 fn shift_test(blocks: &[BlockRuns], seed: u64) -> ShiftTest {
-    ShiftTest::of(blocks, DRAWS, &mut Pcg64Mcg::seed_from_u64(seed)).expect("both groups in every block")
+    ShiftTest::of(blocks, DRAWS[usize::from(!is_long())], &mut Pcg64Mcg::seed_from_u64(seed))
+        .expect("both groups in every block")
 }
 
 /// Tests the experiment as it is, and with the candidate's values multiplied to give a true shift.

@@ -3,15 +3,17 @@
 use std::net::SocketAddr;
 use std::sync::atomic::AtomicBool;
 
-use latlab::clock::Clock;
-use latlab::plan::Schedule;
-use latlab::probe::Seq;
-use latlab::session::{DropReason, NativeSession, ProbeCodec, ReflectorLimits, SessionError, SessionParams, open};
-use latlab::units::{Nanos, Stamp};
-use latlab::wire::{
+use latlab_measure::clock::Clock;
+use latlab_measure::session::{
+    DropReason, NativeSession, ProbeCodec, ReflectorLimits, SessionError, SessionParams, open,
+};
+use latlab_measure::wire::{
     ACCEPT_BYTES, Accept, COOKIE_BYTES, Codes, Cookie, MessageType, OPEN_BYTES, Open, REFUSE_BYTES, REPORT_BYTES,
     Refuse, RefuseReason, Report, Terms, hello_datagram,
 };
+use latlab_plan::plan::Schedule;
+use latlab_terms::probe::Seq;
+use latlab_terms::units::{Nanos, Stamp};
 
 use super::stage::{NEVER, Stage, key, wishes};
 
@@ -325,8 +327,8 @@ fn another_version_is_an_error_in_a_cookie_and_dropped_in_an_open() {
 fn a_forged_close_closes_nothing() {
     let mut stage = keyed();
     let session = open_on(&mut stage, 1).expect("a session");
-    let mut datagram = [0; latlab::wire::CLOSE_BYTES];
-    let close = latlab::wire::Close { session: session.number(), nonce: [1; 16], wants_socket_drops: true };
+    let mut datagram = [0; latlab_measure::wire::CLOSE_BYTES];
+    let close = latlab_measure::wire::Close { session: session.number(), nonce: [1; 16], wants_socket_drops: true };
     close.write(&key(2).setup_key().codes(), &mut datagram);
     assert_eq!(stage.ask(&datagram), None);
     assert_eq!(dropped(&mut stage, DropReason::Code), 1);
@@ -338,8 +340,8 @@ fn a_close_of_another_session_number_or_nonce_is_dropped_with_its_reason() {
     let mut stage = keyed();
     let session = open_on(&mut stage, 1).expect("a session");
     let mut close = |session, nonce| {
-        let mut datagram = [0; latlab::wire::CLOSE_BYTES];
-        let close = latlab::wire::Close { session, nonce, wants_socket_drops: true };
+        let mut datagram = [0; latlab_measure::wire::CLOSE_BYTES];
+        let close = latlab_measure::wire::Close { session, nonce, wants_socket_drops: true };
         close.write(&key(1).setup_key().codes(), &mut datagram);
         assert_eq!(stage.ask(&datagram), None);
     };

@@ -1,10 +1,12 @@
 //! The socket drops in REPORTs: those during the session, for older and newer senders.
 
-use latlab::probe::Seq;
-use latlab::session::{DropReason, NativeSession, ProbeCodec, ReflectorLimits, SessionError, open};
-use latlab::transport::DriverCounts;
-use latlab::units::Nanos;
-use latlab::wire::{Accept, CLOSE_BYTES, Close, MessageType, REPORT_BYTES, Report, SHORT_REPORT_BYTES, SessionKeys};
+use latlab_measure::session::{DropReason, NativeSession, ProbeCodec, ReflectorLimits, SessionError, open};
+use latlab_measure::transport::DriverCounts;
+use latlab_measure::wire::{
+    Accept, CLOSE_BYTES, Close, MessageType, REPORT_BYTES, Report, SHORT_REPORT_BYTES, SessionKeys,
+};
+use latlab_terms::probe::Seq;
+use latlab_terms::units::Nanos;
 
 use super::stage::{NEVER, Stage, key, wishes};
 

@@ -8,11 +8,13 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::atomic::AtomicBool;
 
-use latlab::clock::Clock;
-use latlab::plan::Schedule;
-use latlab::session::{PreSharedKey, ReceiverState, ReflectorAction, ReflectorLimits, SessionParams, SessionReflector};
-use latlab::transport::Transport;
-use latlab::units::{Nanos, ReflectorClock, SenderClock, Stamp};
+use latlab_measure::clock::Clock;
+use latlab_measure::session::{
+    PreSharedKey, ReceiverState, ReflectorAction, ReflectorLimits, SessionParams, SessionReflector,
+};
+use latlab_measure::transport::Transport;
+use latlab_plan::plan::Schedule;
+use latlab_terms::units::{Nanos, ReflectorClock, SenderClock, Stamp};
 
 pub(crate) static NEVER: AtomicBool = AtomicBool::new(false);
 

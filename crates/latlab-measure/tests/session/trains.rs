@@ -3,9 +3,9 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use latlab::plan::{SendMode, SenderSocketOptions};
-use latlab::session::{PreSharedKey, ReflectorLimits, UpStream, open};
-use latlab::units::Nanos;
+use latlab_measure::session::{PreSharedKey, ReflectorLimits, UpStream, open};
+use latlab_plan::plan::{SendMode, SenderSocketOptions};
+use latlab_terms::units::Nanos;
 
 use super::stage::{NEVER, Stage, key, wishes};
 

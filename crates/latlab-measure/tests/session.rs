@@ -23,16 +23,16 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use latlab::clock::{Clock, Monotonic};
-use latlab::diagnostics::Explain;
-use latlab::plan::{Schedule, WaitMode};
-use latlab::probe::Seq;
-use latlab::session::{
+use latlab_measure::clock::{Clock, Monotonic};
+use latlab_measure::session::{
     DropReason, EchoCodec, NativeSession, PreSharedKey, ProbeCodec, ReflectorCounters, ReflectorLimits, Requests,
     SessionError, SessionParams, SessionReflector, open, serve,
 };
-use latlab::transport::{ReflectorSocket, Transport, UdpReflector};
-use latlab::units::Nanos;
+use latlab_measure::transport::{ReflectorSocket, Transport, UdpReflector};
+use latlab_plan::plan::{Schedule, WaitMode};
+use latlab_terms::diagnostics::Explain;
+use latlab_terms::probe::Seq;
+use latlab_terms::units::Nanos;
 
 use stage::{NEVER, key};
 
@@ -103,7 +103,7 @@ fn with_reflector_on(
 }
 
 fn wishes(peer: SocketAddr, size_bytes: u32) -> SessionParams {
-    let nonce = latlab::session::random_bytes().expect("chance");
+    let nonce = latlab_measure::session::random_bytes().expect("chance");
     SessionParams::new(
         peer.to_string(),
         nonce,

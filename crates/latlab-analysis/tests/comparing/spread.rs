@@ -1,6 +1,6 @@
 //! Groups of unequal spread, size and shape: false claims, intervals, gates and equivalence, and what they cost in power.
 
-use latlab::stats::{BlockRuns, PermutationTest, ShiftTest, is_significant};
+use latlab_stats::{BlockRuns, PermutationTest, ShiftTest, is_significant};
 use rand::SeedableRng;
 use rand_pcg::Pcg64Mcg;
 

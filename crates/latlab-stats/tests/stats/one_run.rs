@@ -5,9 +5,9 @@
 use std::f64::consts::TAU;
 use std::fmt::Write;
 
-use latlab::metric::Metric;
-use latlab::sample::{INFINITE, Sample};
-use latlab::stats::{DescribeOptions, Description, Interval, QuantileEstimate, describe, share};
+use latlab_stats::{DescribeOptions, Description, Interval, QuantileEstimate, describe, share};
+use latlab_terms::metric::Metric;
+use latlab_terms::sample::{INFINITE, Sample};
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
@@ -320,6 +320,9 @@ fn documented(name: &str, n: usize, count: usize) -> Vec<f64> {
 /// The most runs that may raise a caveat if nothing changes slowly or comes in bursts, in %.
 const FALSE_ALARMS_MAX: f64 = 6.0;
 
+/// The least share of lower bounds of unsupported quantiles that hold in such runs.
+const BOUNDS_MIN: f64 = 0.9;
+
 /// By how much a share of the simulated runs may differ from `expected`, both in %: 3.5 standard errors of a share that is
 /// not nearer to 0 or 1 than three runs in a hundred, and half of the last digit of the tables.
 fn tolerance(expected: f64) -> f64 {
@@ -334,7 +337,7 @@ fn intervals_cover_under_dependence() {
         "| process | n | mean | p50 | p90 | p99 | `slow-changes` | few bursts | either | supported p50 / p90 / p99 | L |"
     );
     for (seed, (name, process)) in ROWS.into_iter().enumerate() {
-        for n in LENGTHS {
+        for n in LENGTHS.into_iter().filter(|n| *n != 5_000 || replicates() > REPLICATES) {
             // Few runs hold enough of bursts that are longer apart than they last.
             if matches!(process, Process::Bursts { every, .. } if every > n) {
                 continue;
@@ -346,7 +349,9 @@ fn intervals_cover_under_dependence() {
             let is_as_documented =
                 found.zip(&expected).all(|(found, expected)| (found - expected).abs() <= tolerance(*expected));
             let is_dull = matches!(process, Process::Autoregressive(coefficient) if coefficient <= 0.7);
-            if !is_as_documented || (is_dull && expected[6] > FALSE_ALARMS_MAX) {
+            let [bounds, held] = tally.bounds;
+            let has_false_bounds = is_dull && bounds >= 10.0 && held < BOUNDS_MIN * bounds;
+            if !is_as_documented || has_false_bounds || (is_dull && expected[6] > FALSE_ALARMS_MAX) {
                 let _ = writeln!(failures, "{name} of {n}: {}, documented {expected:?}", tally.cells());
             }
         }

@@ -6,10 +6,10 @@ mod stage;
 
 use std::net::SocketAddr;
 
-use latlab::probe::Seq;
-use latlab::session::{ProbeCodec, ReflectorLimits, UpStream, open};
-use latlab::units::{Nanos, Stamp};
-use latlab::wire::*;
+use latlab_measure::session::{ProbeCodec, ReflectorLimits, UpStream, open};
+use latlab_measure::wire::*;
+use latlab_terms::probe::Seq;
+use latlab_terms::units::{Nanos, Stamp};
 use proptest::collection::vec;
 use proptest::prelude::*;
 

@@ -5,16 +5,18 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use latlab::clock::Monotonic;
-use latlab::plan::WaitMode;
-use latlab::probe::Seq;
-use latlab::session::{
+use latlab_measure::clock::Monotonic;
+use latlab_measure::session::{
     DownStream, DropReason, NativeSession, ProbeCodec, ReflectorCounters, ReflectorLimits, SessionError, SessionParams,
     UpStream, open,
 };
-use latlab::transport::{Transport, UdpReflector};
-use latlab::units::{Nanos, Stamp};
-use latlab::wire::{Accept, Cookie, MessageType, OPEN_BYTES, Open, RefuseReason, StreamTerms, Terms, hello_datagram};
+use latlab_measure::transport::{Transport, UdpReflector};
+use latlab_measure::wire::{
+    Accept, Cookie, MessageType, OPEN_BYTES, Open, RefuseReason, StreamTerms, Terms, hello_datagram,
+};
+use latlab_plan::plan::WaitMode;
+use latlab_terms::probe::Seq;
+use latlab_terms::units::{Nanos, Stamp};
 
 use super::stage::{NEVER, Stage, key, wishes};
 use super::{Wire, open_over, round_trips, wishes as wishes_for, with_reflector_on};
