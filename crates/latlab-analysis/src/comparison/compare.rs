@@ -173,7 +173,7 @@ pub(crate) fn is_precise(groups: &[RunGroup], index: usize, half_width: f64, opt
     let of_group = |group: &RunGroup| -> GroupBlocks {
         let of_block = |block: &&Option<(String, u32)>| {
             let own = group.runs.iter().filter(|run| run.origin.block == **block);
-            own.filter_map(value).map(|value| scale.from_figure(value)).collect()
+            own.filter_map(value).map(|value| scale.place(value)).collect()
         };
         blocks.iter().map(of_block).collect()
     };

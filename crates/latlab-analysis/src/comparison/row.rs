@@ -157,7 +157,7 @@ impl ComparisonRow {
         let (baseline, candidate) = (mean(|block| &block.baseline), mean(|block| &block.candidate));
         row.centres = Some((baseline, candidate));
         if baseline.is_finite() && candidate.is_finite() {
-            let difference = row.scale.from_figure(candidate) - row.scale.from_figure(baseline);
+            let difference = row.scale.place(candidate) - row.scale.place(baseline);
             self.set_effect(difference, Interval { low: None, high: None, confidence: 0.0 });
         }
     }

@@ -51,7 +51,7 @@ impl Strata {
                 found[boot].len() - 1
             });
             let runs = &mut found[boot][index].1;
-            if side == 0 { &mut runs.baseline } else { &mut runs.candidate }.push(scale.from_figure(value));
+            if side == 0 { &mut runs.baseline } else { &mut runs.candidate }.push(scale.place(value));
         }
         let common = || found.iter().flatten().filter(|(_, runs)| runs.difference().is_some());
         let blocks = common().map(|((block, _), _)| block).collect::<BTreeSet<_>>().len();

@@ -232,7 +232,7 @@ impl FigureScale {
     }
 
     /// A figure on this scale.
-    pub(crate) fn from_figure(self, value: f64) -> f64 {
+    pub(crate) fn place(self, value: f64) -> f64 {
         match self {
             FigureScale::Logarithmic => value.ln(),
             FigureScale::Linear => value,

@@ -84,7 +84,7 @@ impl LiveProgress {
     }
 
     /// Notes that the measuring phase begins at `now`. Without effect if called again.
-    pub fn begin_measuring(&self, now: Stamp<SenderClock>) {
+    pub(crate) fn begin_measuring(&self, now: Stamp<SenderClock>) {
         // The slices of all runs follow one warm-up.
         let _ = self.measuring_since.set(now);
     }

@@ -4,7 +4,8 @@
 mod box_plots;
 mod histograms;
 
-pub use box_plots::{FigureGroup, figures};
+pub use box_plots::FigureGroup;
+pub use box_plots::figures;
 pub(crate) use box_plots::{LabelledBox, box_plots};
 pub use histograms::{CountedValue, HistogramRow, Histograms, histograms, of_runs};
 
