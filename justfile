@@ -97,6 +97,6 @@ fuzz-seeds:
 fuzz-minimise TARGET AND="":
     scripts/fuzz_minimise.sh {{ TARGET }} {{ AND }}
 
-# 150 random mutants of parsers, policy and joiner: which do the tests find? half an hour; needs cargo-mutants
-mutants *ARGUMENTS:
-    scripts/mutants.py {{ ARGUMENTS }}
+# changes one expression of a crate at a time: which changes do its tests find? needs cargo-mutants
+mutants CRATE *ARGUMENTS:
+    cargo mutants --package {{ CRATE }} {{ ARGUMENTS }}

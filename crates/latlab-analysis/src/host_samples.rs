@@ -28,7 +28,6 @@ pub struct ClockRates {
     pub max_khz: i64,
 }
 
-/// The samples of one host.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct HostAccumulator {
     first: Option<HostSample>,

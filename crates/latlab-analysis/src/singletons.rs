@@ -14,9 +14,7 @@ struct Definition {
     span: Span,
     /// A span to subtract from it.
     less: Option<Span>,
-    /// Fates with a finite singleton.
     finite: &'static [Fate],
-    /// Fates with an infinite one.
     infinite: &'static [Fate],
     /// Whether it needs a due time, and so exists on a schedule only.
     on_schedule: bool,

@@ -232,9 +232,7 @@ fn of_manifest<S: ProbeSource>(source: &S, counts: &RunCounts) -> Summary {
         spec: manifest.spec.clone(),
         experiment: manifest.experiment.clone(),
         peer_address: manifest.run.peer_address.clone(),
-        stop: manifest.spec.stop,
         ending: manifest.ending,
-        authenticated: manifest.spec.authenticated,
         counts: counts.counts,
         duration_ns: counts.duration(),
         timed_out_ns: manifest.run.timed_out_ns,
@@ -254,7 +252,6 @@ fn of_manifest<S: ProbeSource>(source: &S, counts: &RunCounts) -> Summary {
         windows: Vec::new(),
         loads: manifest.loads.clone(),
         instrument: instrument(manifest),
-        bare_conditions: manifest.spec.bare_conditions(),
         caveats: Vec::new(),
         gates: Vec::new(),
     }

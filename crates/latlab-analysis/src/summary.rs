@@ -11,9 +11,9 @@ use super::ping::{Coincidence, MAX_WINDOWS, Window};
 use super::stream::StreamFigures;
 use super::wakeup::Wakeups;
 use crate::diagnostics::{Caveat, Explain, Failure, Severity};
-use crate::facts::{BareConditions, ExperimentFacts, Instrument, LoadReport, XdpEnds};
+use crate::facts::{ExperimentFacts, Instrument, LoadReport, XdpEnds};
 use crate::metric::Metric;
-use crate::plan::{Kind, NoBareLoop, RunSpec, StopWhen, SummaryDefaults, defaults};
+use crate::plan::{Kind, RunSpec, SummaryDefaults, defaults};
 use crate::recording::manifest::RunEnding;
 use crate::stats::{Bucket, Description};
 use crate::units::{Nanos, human};
@@ -64,11 +64,7 @@ pub struct Summary {
     pub experiment: Option<ExperimentFacts>,
     /// The address measured to, if one was reached.
     pub peer_address: Option<String>,
-    /// When it was to end.
-    pub stop: StopWhen,
     pub ending: RunEnding,
-    /// Whether probes carried an authentication tag.
-    pub authenticated: bool,
     pub counts: Counts,
     /// From the first measured probe to the last answer or send.
     pub duration_ns: Nanos,
@@ -102,8 +98,6 @@ pub struct Summary {
     pub windows: Vec<Window>,
     pub loads: Vec<LoadReport>,
     pub instrument: Instrument,
-    /// The conditions of the bare loop that is the lower limit of its round trips, or why there is none.
-    pub bare_conditions: Result<BareConditions, NoBareLoop>,
     /// Caveats of the run, in descending order of severity.
     pub caveats: Vec<Caveat>,
     /// Results of the gates of the command, in their order.

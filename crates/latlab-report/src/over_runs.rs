@@ -26,7 +26,6 @@ pub(super) struct TableRow<'a> {
 }
 
 impl<'a> TableRow<'a> {
-    /// The row of one run.
     pub(super) fn of_run(name: String, run: &'a Summary) -> TableRow<'a> {
         TableRow { label: name, condition: "", runs: std::slice::from_ref(run), bounds: None }
     }
@@ -154,7 +153,6 @@ pub(super) fn median_cells(
     }
 }
 
-/// The column of the numbers of runs.
 pub(super) fn runs_of(counts: impl Iterator<Item = usize>) -> ColumnView {
     column_above("runs", counts.map(|runs| grouped(runs as u64)))
 }

@@ -236,7 +236,9 @@ fn instrument(summaries: &[Summary]) -> String {
     let is_local = || summaries.iter().all(|summary| summary.is_imported || is_on_loopback(summary));
     let tag = match all(|instrument| instrument.tag_ns) {
         Some(cost) => Some(format!("authentication {cost}")),
-        None if summaries.iter().any(|summary| summary.authenticated) => Some("authentication cost unknown".into()),
+        None if summaries.iter().any(|summary| summary.spec.authenticated) => {
+            Some("authentication cost unknown".into())
+        }
         None => (!is_local()).then(|| "not authenticated".into()),
     };
     let bare = all(|instrument| instrument.bare_loop.as_ref().map(|bare| bare.p50_ns));
@@ -264,12 +266,12 @@ fn is_on_loopback(summary: &Summary) -> bool {
 /// Formats the command that measures the bare loop of these runs, or why they have none; `None` for ends that are not pinned
 /// or on two hosts.
 fn without_bare_loop(summaries: &[Summary]) -> Option<String> {
-    let mut commands = summaries.iter().filter_map(|summary| summary.bare_conditions.as_ref().ok()).map(calibration);
+    let mut commands = summaries.iter().filter_map(|summary| summary.spec.bare_conditions().ok()).map(calibration);
     if let Some(first) = commands.next() {
         let others = if commands.all(|other| other == first) { "" } else { ", similar for the others" };
         return Some(format!("bare loop not measured (`{first}`{others})"));
     }
-    match summaries.first().map(|summary| &summary.bare_conditions) {
+    match summaries.first().map(|summary| summary.spec.bare_conditions()) {
         Some(Err(NoBareLoop::Conditions)) => {
             Some("bare loop: only for a closed loop over UDP and IPv4, without loads and settings".into())
         }
@@ -278,12 +280,12 @@ fn without_bare_loop(summaries: &[Summary]) -> Option<String> {
 }
 
 /// The command that measures and keeps the bare loop in these conditions.
-fn calibration(conditions: &BareConditions) -> String {
+fn calibration(conditions: BareConditions) -> String {
     let BareConditions { size_bytes, wait, cpu, peer_cpu, fifo } = conditions;
     let options = [
         cpu.map(|cpu| format!("--cpu {cpu}")),
         peer_cpu.map(|cpu| format!("--peer-cpu {cpu}")),
-        (*size_bytes != SIZE_BYTES).then(|| format!("--size {size_bytes}")),
+        (size_bytes != SIZE_BYTES).then(|| format!("--size {size_bytes}")),
         (wait != WaitMode::Block.word()).then(|| format!("--wait {wait}")),
         fifo.map(|priority| format!("--fifo {priority}")),
     ];

@@ -146,7 +146,6 @@ pub struct HistogramView {
     pub bars: Vec<BarView>,
 }
 
-/// A bar of a histogram.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BarView {
     /// Lower bound of the bucket.

@@ -173,7 +173,6 @@ impl fmt::Debug for ReceiveBatch {
 /// A received datagram, or several of one length from one sender that the kernel has merged.
 #[derive(Debug)]
 pub struct Arrived<'a> {
-    /// Its bytes.
     pub bytes: &'a mut [u8],
     pub peer: &'a Address,
     /// Its local address; `None` if the socket does not report it (`socket::report_local_address`).

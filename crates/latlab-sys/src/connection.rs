@@ -114,7 +114,6 @@ pub struct ConnectionCounts {
     pub retransmitted: u32,
 }
 
-/// The counts of the connection.
 pub fn counts(socket: BorrowedFd<'_>) -> io::Result<ConnectionCounts> {
     // SAFETY: all its fields are numbers, for which zero bytes are valid.
     let mut info: libc::tcp_info = unsafe { std::mem::zeroed() };

@@ -31,7 +31,6 @@ pub struct Comparisons {
     /// Differences along the whole distribution, if requested: intervals without verdicts, of the pairs of the questions that
     /// name a baseline.
     pub shifts: Vec<Comparison>,
-    /// The options of the comparison.
     pub options: ComparisonOptions,
     /// Its caveats, in descending order of severity.
     pub caveats: Vec<Caveat>,

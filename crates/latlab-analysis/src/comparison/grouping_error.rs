@@ -49,7 +49,6 @@ pub enum GroupingError {
     },
 }
 
-/// The runs of one kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunsOfKind {
     pub kind: Kind,

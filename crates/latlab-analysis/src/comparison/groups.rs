@@ -59,7 +59,6 @@ impl NumberFacts {
     }
 }
 
-/// The groups of a comparison.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunGroups {
     /// The compared factors: `load`, `load and size`; `None` if the groups were named.
@@ -86,7 +85,6 @@ pub(super) struct GroupPair {
 }
 
 impl RunGroup {
-    /// A named group of runs.
     pub(super) fn named(name: String, runs: Vec<ObservedRun>) -> RunGroup {
         RunGroup { name, label: None, levels: BTreeMap::new(), runs, numbers: None }
     }

@@ -44,7 +44,6 @@ impl NumberFiles {
 /// Most observations of a file.
 const OBSERVATIONS_MAX: usize = 10_000;
 
-/// Numbers on the scale of the comparison.
 fn scaled(values: &[f64], as_logs: bool) -> Vec<f64> {
     values.iter().map(|value| if as_logs { value.ln() } else { *value }).collect()
 }

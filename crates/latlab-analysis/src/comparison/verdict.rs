@@ -128,7 +128,6 @@ pub struct Comparison {
     pub baseline: usize,
     /// Index of the candidate group.
     pub candidate: usize,
-    /// The scale of the comparison.
     pub scale: FigureScale,
     /// Centres of the baseline and of the candidate over common blocks: geometric means on a logarithmic scale,
     /// otherwise means.
@@ -231,7 +230,6 @@ impl FigureScale {
         if !is_share && values.all(|value| value > 0.0) { FigureScale::Logarithmic } else { FigureScale::Linear }
     }
 
-    /// A figure on this scale.
     pub(crate) fn place(self, value: f64) -> f64 {
         match self {
             FigureScale::Logarithmic => value.ln(),

@@ -41,7 +41,6 @@ pub struct HostSeries {
     pub points: Vec<TimedValue>,
 }
 
-/// A value at a time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TimedValue {
     /// Since the first measured probe, ns.
@@ -94,7 +93,6 @@ impl CpuOverTime {
     }
 }
 
-/// A CPU of a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct CpuOfHost {
     /// The end whose host it is of.

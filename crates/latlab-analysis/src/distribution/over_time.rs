@@ -29,7 +29,6 @@ pub struct DelayGrid {
     pub lost: Vec<u64>,
 }
 
-/// A cell of a grid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GridCell {
     /// Its column, from 0.

@@ -15,7 +15,6 @@ pub struct ExperimentCost {
     pub bytes: f64,
 }
 
-/// The cost of one run.
 #[derive(Clone, Copy, Debug, Default)]
 struct RunCost {
     duration_ns: f64,

@@ -11,7 +11,6 @@ use crate::recipe::{Column, FiguresOf, Published, PublishedRow};
 use crate::stats::MinistatTest;
 use crate::stats::{BoxPlot, Description, MeanDifference, Outline, between_blocks, observations_needed};
 
-/// The figure of a column.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ColumnFigure {
     Known(f64),
@@ -250,7 +249,6 @@ pub struct RunsByRow {
     rows: Vec<Vec<ObservedRun>>,
 }
 
-/// The spread of runs, row by row.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunSpread {
     /// The unit of all figures.
@@ -337,7 +335,6 @@ impl RunsByRow {
         }
     }
 
-    /// The spread of the runs.
     pub fn spread(&self) -> RunSpread {
         let boots: Option<BTreeSet<&str>> = self.rows.iter().flatten().map(|run| run.origin.boot.as_deref()).collect();
         let cells: Vec<SpreadCell> = (0..self.rows.len()).filter_map(|row| self.cell(row)).collect();

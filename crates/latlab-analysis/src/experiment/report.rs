@@ -22,7 +22,6 @@ pub struct ExperimentReport {
     /// The kind of its runs.
     pub kind: Kind,
     pub directory: String,
-    /// The recipe, if it is one.
     pub recipe: Option<RecipeFacts>,
     /// Nothing is left to do.
     pub finished: bool,

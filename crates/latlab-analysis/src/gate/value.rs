@@ -50,7 +50,6 @@ impl ValueGates {
         Ok(ValueGates { gates, is_strict })
     }
 
-    /// Whether it has no gate.
     pub fn is_empty(&self) -> bool {
         self.gates.is_empty()
     }

@@ -43,7 +43,6 @@ impl GoalEnd {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GoalFigures {
     pub goal: LossGoal,
-    /// The bounds of the rate.
     pub bounds: RateBounds,
     /// How the search for it ended.
     pub end: GoalEnd,
@@ -203,7 +202,6 @@ fn stage_at(stages: &[StageFacts], merged: &[MergedStage], sent: i64) -> Option<
     merged.iter().position(|other| other.share == stage.share)
 }
 
-/// The probes of one stage.
 #[derive(Clone, Debug, Default)]
 struct StageProbes {
     round_trips: Vec<i64>,

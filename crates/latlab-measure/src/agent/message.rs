@@ -154,7 +154,6 @@ pub enum Reply {
         /// How a reflector process died during the run, such as `killed by SIGKILL`; `None` if it runs.
         reflector_died: Option<String>,
     },
-    /// The facts of its host.
     Facts(Box<HostFacts>),
     /// The clocks of its host.
     Clocks(ClockAnchor),

@@ -21,7 +21,6 @@ const WRITE_BYTES: usize = 4_096;
 /// The time for the controller's preamble.
 const PREAMBLE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The streams of an agent.
 #[derive(Debug)]
 pub struct ServeStreams {
     pub input: OwnedFd,

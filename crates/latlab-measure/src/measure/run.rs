@@ -89,7 +89,6 @@ impl LiveProgress {
         let _ = self.measuring_since.set(now);
     }
 
-    /// Whether the runs are open.
     pub fn is_open(&self) -> bool {
         self.recordings.get().is_some()
     }
@@ -337,7 +336,6 @@ impl SessionTraffic {
 /// Key, lifetime and stop flag for the sessions of a run, all of which are opened by [`SessionOptions::open`].
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SessionOptions<'a> {
-    /// The pre-shared key, if there is one.
     pub key: Option<&'a PreSharedKey>,
     pub lifetime: SessionLifetime,
     /// Queue and kind of a reflector past the network stack.

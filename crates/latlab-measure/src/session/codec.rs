@@ -23,7 +23,6 @@ pub struct Answer {
     pub reflector_sent: Option<Stamp<ReflectorClock>>,
     /// The receive stamp of the reflector's kernel.
     pub reflector_rx_software: Option<Stamp<ReflectorClock>>,
-    /// The CPU on which the reflector answered.
     pub reflector_cpu: Option<u16>,
 }
 

@@ -29,7 +29,6 @@ pub struct ConnectionCaps {
 /// Counts of the connections of a listener.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ConnectionTally {
-    /// Accepted and given a slot.
     pub accepted: u64,
     /// Closed at once, above the caps.
     pub over_caps: u64,

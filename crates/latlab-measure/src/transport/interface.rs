@@ -60,7 +60,6 @@ impl<T: Transport + ?Sized> Transport for &mut T {
 /// Counters of a path besides its messages, since it was opened.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PathReport {
-    /// Whether the path is a connection.
     pub is_connection: bool,
     /// Errors that the socket reported about earlier datagrams (ICMP): name of the errno → count.
     pub socket_errors: BTreeMap<String, u64>,

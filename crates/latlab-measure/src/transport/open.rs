@@ -28,7 +28,6 @@ pub trait TransportFamily: 'static {
     type Path: PathTransport;
     /// Sends streams, many packets at a time.
     type Stream: PathTransport;
-    /// The socket of the reflector.
     type Listener: ReflectorSocket + Send;
 
     /// Opens the path of probes.

@@ -211,7 +211,6 @@ impl Terms {
 pub struct Open {
     /// The nonce of the HELLO.
     pub nonce: Nonce,
-    /// The token of the COOKIE.
     pub token: CookieToken,
     pub terms: Terms,
 }

@@ -6,7 +6,6 @@ use super::{Malformed, put, take};
 pub const VERSION: u8 = 1;
 /// Bytes of a set-up message's header.
 pub(crate) const SETUP_HEADER_BYTES: usize = 8;
-/// Bytes of a nonce.
 pub(crate) const NONCE_BYTES: usize = 16;
 /// Bytes of a set-up message's authentication code.
 pub(crate) const MAC_BYTES: usize = 32;

@@ -82,7 +82,6 @@ pub struct ClockFacts {
 /// The clock state of the kernel ([adjtimex(2)](https://man7.org/linux/man-pages/man2/adjtimex.2.html)).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ClockDiscipline {
-    /// Whether the clock is synchronised.
     pub synchronised: bool,
     pub estimated_error_us: i64,
     pub maximum_error_us: i64,

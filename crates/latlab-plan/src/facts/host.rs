@@ -34,7 +34,6 @@ pub struct HostFacts {
     /// Load averages over 1, 5 and 15 minutes.
     pub load_average: Option<[f64; 3]>,
     pub memory_bytes: Option<u64>,
-    /// The id of this boot.
     pub boot_id: Option<String>,
     /// CPU time stolen by the hypervisor since boot, all CPUs, in clock ticks.
     pub steal_ticks: Option<u64>,
@@ -115,7 +114,6 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// A finding with a fix.
     pub fn new(severity: FindingSeverity, code: &str, message: impl Into<String>, fix: impl Into<String>) -> Finding {
         Finding { code: code.into(), severity, message: message.into(), fix: Some(fix.into()) }
     }

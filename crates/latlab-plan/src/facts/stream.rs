@@ -47,7 +47,6 @@ pub enum IntervalCounts {
     },
 }
 
-/// An end of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum StreamEnd {
     Sender,

@@ -330,5 +330,4 @@ pub const REMEDY_WARMUP: Nanos = Nanos::from_millis(100);
 pub const RUN_OVERHEAD: Nanos = Nanos::from_millis(400);
 /// Size of a recording without its rows, mostly host facts and host samples, in bytes …
 pub const RUN_BYTES: f64 = 70e3;
-/// … and for each probe.
 pub const PROBE_BYTES: f64 = 25.0;

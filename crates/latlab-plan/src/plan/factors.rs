@@ -179,7 +179,6 @@ struct Factor {
     member: &'static str,
     /// The level by which `compare --by` groups runs.
     level: fn(&RunSpec) -> Option<Level>,
-    /// The words for a heading.
     heading: Words,
     /// The words where runs of one size and rate are listed; `None` for the default level.
     unusual: Words,

@@ -14,7 +14,6 @@ pub struct ImportSpec {
     pub format: String,
     /// The log as typed; `-` for standard input.
     pub file: String,
-    /// The kind of its rows.
     pub rows: Kind,
     /// The metric of its values; null if the rows have instants.
     pub metric: Option<Metric>,

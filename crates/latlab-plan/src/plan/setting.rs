@@ -184,7 +184,6 @@ impl Side {
         }
     }
 
-    /// The side with this word.
     pub fn from_word(word: &str) -> Option<Side> {
         Side::ALL.into_iter().find(|side| side.word() == word)
     }

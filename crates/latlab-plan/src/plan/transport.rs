@@ -39,7 +39,6 @@ impl TransportKind {
     pub const ALL: [TransportKind; 4] =
         [TransportKind::Udp, TransportKind::Tcp, TransportKind::Dds, TransportKind::Xdp];
 
-    /// The properties of this kind.
     pub const fn properties(self) -> &'static TransportProperties {
         match self {
             TransportKind::Udp => &TransportProperties {

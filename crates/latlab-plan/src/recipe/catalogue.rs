@@ -26,7 +26,6 @@ pub static RECIPES: LazyLock<Vec<Recipe>> = LazyLock::new(|| {
     files.into_iter().map(|(template, about)| Recipe::of(template, about)).collect()
 });
 
-/// The recipe of that name.
 pub fn find(name: &str) -> Option<&'static Recipe> {
     RECIPES.iter().find(|recipe| recipe.name == name)
 }

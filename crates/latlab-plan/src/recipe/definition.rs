@@ -200,7 +200,6 @@ impl Published {
 }
 
 impl Column {
-    /// The quantile, if it is one.
     pub const fn quantile(self) -> Option<f64> {
         match self {
             Column::Quantile(q) => Some(q),

@@ -284,11 +284,9 @@ fn with_fitting_comment(line: &str, columns: usize) -> String {
 /// The parameters of the systemd unit of an experiment.
 #[derive(Clone, Copy, Debug)]
 pub struct SystemdUnit<'a> {
-    /// The name of the experiment.
     pub name: &'a str,
     pub here: &'a Path,
     pub program: &'a Path,
-    /// The directory of the experiment.
     pub directory: &'a Path,
     /// Whether it continues after failed runs.
     pub keep_going: bool,

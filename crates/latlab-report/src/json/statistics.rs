@@ -20,7 +20,6 @@ pub(crate) fn without_nulls(mut object: Value, keys: &[&str]) -> Value {
     object
 }
 
-/// The statistics of delays.
 pub(super) fn delays(described: &Description) -> Value {
     statistics(described, "ns", 1.0)
 }

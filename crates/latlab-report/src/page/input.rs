@@ -39,7 +39,6 @@ pub struct PageCondition<'a> {
     pub runs: usize,
 }
 
-/// An experiment on a page.
 #[derive(Clone, Copy, Debug)]
 pub struct PageExperiment<'a> {
     /// Its report; comparisons are those of [`PageInput`].

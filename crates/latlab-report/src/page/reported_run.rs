@@ -24,7 +24,6 @@ pub struct ReportedRun {
 }
 
 impl ReportedRun {
-    /// Those of the run with this manifest.
     pub fn of(manifest: &Manifest) -> ReportedRun {
         let software = &manifest.software;
         ReportedRun {

@@ -13,7 +13,6 @@ use crate::units::human::{counted, grouped};
 pub struct PlotInput<'a> {
     /// The conditions; the first is the baseline.
     pub conditions: Vec<PlotCondition>,
-    /// Their comparison, if there is one.
     pub comparisons: Option<&'a Comparisons>,
 }
 

@@ -18,7 +18,6 @@ const LARGEST: usize = 100;
 /// Quantiles in each decade of the curve of several runs.
 const PER_DECADE: f64 = 20.0;
 
-/// Marks of one shape of a curve.
 type Curve = Vec<(Shape, Vec<Mark>)>;
 
 /// The conditions whose curves are shown: the first ones of those with a finite delay.

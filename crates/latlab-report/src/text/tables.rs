@@ -23,7 +23,6 @@ pub(crate) fn draw_table(table: &TableView, style: Style) -> Vec<String> {
     lines
 }
 
-/// The label of a row.
 struct RowLabel {
     /// Levels in a line of their own above the row.
     above: Option<String>,

@@ -9,7 +9,6 @@ use crate::text::{Style, flush_left, flush_right, width, wrap};
 
 const LEGEND: &str = "▒ from the first to the third quartile, █ the median, ├ ┤ the farthest runs within 1.5 interquartile \
     ranges of the box, o beyond";
-/// Of plots with infinite figures.
 const OPEN: &str = "; → infinite: figures of runs that lost too many probes count as the largest";
 
 /// Columns between a label and its box plot.

@@ -148,7 +148,6 @@ impl Umem {
         }
     }
 
-    /// The bytes of a frame.
     pub(super) fn bytes_mut(&mut self, frame: &mut Frame) -> &mut [u8] {
         let begin = self.memory.place::<u8>(self.offset_of(frame), self.frame_bytes);
         // SAFETY: the place is within the memory, and the frame is the only one for it: the kernel does not own it.

@@ -154,7 +154,6 @@ impl<T: Copy> Consumer<T> {
         Consumer { next, producer: next, ring }
     }
 
-    /// Whether an entry is there.
     #[inline]
     pub(super) fn has_entry(&mut self) -> bool {
         if self.next == self.producer {

@@ -231,7 +231,6 @@ impl XdpSocket {
         self.free.pop()
     }
 
-    /// The bytes of a frame.
     #[inline]
     pub fn bytes_mut(&mut self, frame: &mut Frame) -> &mut [u8] {
         self.umem.bytes_mut(frame)

@@ -20,7 +20,8 @@ struct Exclusion {
 }
 
 /// The exclusions of `exclusions.txt`, of which the first that a command line violates is reported: one of the options of the
-/// first line, of the commands before the colon, is refused where all patterns behind `with:` hold.
+/// first line, of the commands before the colon, is refused where all patterns behind `with:` hold. The goldens show each
+/// `example:`.
 ///
 /// A pattern is an option (`--df`), an option with one of several values (`--mode sendmmsg|gso`, `--load net=*`) or with any
 /// other value (`--flows !=1`), a form of the target (`TARGET ssh|cmd`), an argument by the name of its value (`PATH`), or the

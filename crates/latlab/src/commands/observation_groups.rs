@@ -259,7 +259,6 @@ pub(super) struct FoundRecordings {
 }
 
 impl FoundRecordings {
-    /// The recordings of all groups.
     pub(super) fn runs(&self) -> impl Iterator<Item = &FoundRun> {
         self.groups.iter().flat_map(|group| &group.members)
     }

@@ -48,7 +48,6 @@ pub struct OpenExperiment {
 pub(crate) struct ExperimentOrigin {
     /// The absolute path of its file, or `recipe:…`.
     pub source: String,
-    /// The recipe, if it is one.
     pub recipe: Option<RecipeFacts>,
 }
 
@@ -108,7 +107,6 @@ pub(crate) fn file_path(directory: &Path) -> PathBuf {
     directory.join(FILE)
 }
 
-/// The text of that file.
 pub(crate) fn file_text(directory: &Path) -> Result<String, ExperimentError> {
     let path = file_path(directory);
     input_file::read_text(&path, EXPERIMENT_FILE_MAX_BYTES).map_err(ExperimentError::refused(READ, path))

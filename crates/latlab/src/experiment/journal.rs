@@ -19,7 +19,6 @@ use crate::platform::input_file;
 use crate::recording::manifest::Software;
 use crate::recording::started_at;
 
-/// One line of the journal.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct JournalLine {
     #[serde(flatten)]

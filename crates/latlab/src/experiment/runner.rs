@@ -13,7 +13,6 @@ use crate::facts::{ExcludedCondition, ExperimentFacts, RunOutcome};
 use crate::plan::{Experiment, ExperimentCondition, Factors, defaults};
 use crate::units::Nanos;
 
-/// The result of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RunResult {
     pub(crate) outcome: RunOutcome,
@@ -84,7 +83,6 @@ pub(crate) trait RunExecutor {
     fn check_precision(&mut self, _state: &ExperimentState) -> Result<PrecisionResult, Failure> {
         Ok(PrecisionResult::Wide)
     }
-    /// All runs of a block have ended.
     fn end_block(&mut self) {}
     /// Shows an event to the user.
     fn show(&mut self, _event: ExperimentEvent<'_>) {}

@@ -5,7 +5,6 @@ use crate::facts::{RunKey, RunPosition};
 use crate::plan::{BetweenBlocks, Experiment, RunsRule, ScheduledRun, defaults};
 use crate::units::Nanos;
 
-/// The next step of an experiment.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum NextStep {
     /// A block begins, after a pause if one was asked for.
@@ -30,7 +29,6 @@ pub(crate) enum NextStep {
     Finish,
 }
 
-/// A run that is due.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct DueRun {
     pub(crate) key: RunKey,

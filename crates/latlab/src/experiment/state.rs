@@ -13,7 +13,6 @@ pub struct ExperimentState {
     pub id: String,
     /// The absolute path of its file, or `recipe:…`.
     pub source: String,
-    /// The recipe, if it is one.
     pub recipe: Option<RecipeFacts>,
     /// Its runs, in the order in which they began.
     pub runs: Vec<RunState>,
@@ -36,7 +35,6 @@ pub struct ExperimentState {
     done: BTreeSet<RunKey>,
 }
 
-/// One block of an experiment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BlockState {
     /// The boot in which its last entry was written.

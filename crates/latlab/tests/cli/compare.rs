@@ -46,7 +46,7 @@ pub(crate) fn copy(store: &Path, name: &str, change: impl Fn(&mut Value)) {
 fn builds(directory: &Path) {
     for run in 0..8 {
         copy(&directory.join("runs"), &format!("2026112{run}T000000Z-ping-{run:04}"), |manifest| {
-            manifest["condition"]["tags"] = json!({ "build": if run < 4 { "old" } else { "new" } });
+            manifest["spec"]["tags"] = json!({ "build": if run < 4 { "old" } else { "new" } });
             manifest["started_at"] = json!(format!("2026-11-2{run}T00:00:00Z"));
         });
     }
@@ -108,7 +108,7 @@ fn recordings_are_named_by_what_differs_and_can_be_given_by_their_short_ids() {
     let store = lab.path("latlab-runs");
     for (id, size) in [("aa01", 64), ("bb02", 1024), ("cc03", 64)] {
         copy(&store, &format!("20261122T000000Z-ping-{id}"), |manifest| {
-            manifest["condition"]["size_bytes"] = json!(size);
+            manifest["spec"]["work"]["size_bytes"] = json!(size);
         });
     }
     let home = lab.path("");

@@ -15,7 +15,6 @@ fn run_of(store: &Path, id: &str, (number, load, block): (u32, &str, u32), endin
             "experiment": format!("00000000000000{id}"), "condition": if load == "none" { 1 } else { 2 },
             "factors": { "load": load }, "block": block, "position": number, "boot_id": "b", "warmup": false,
         });
-        manifest["condition"]["loads"] = if load == "none" { json!([]) } else { json!([load]) };
         manifest["ending"] = json!(ending);
         manifest["started_at"] = json!(format!("2026-11-22T00:00:{number:02}Z"));
     });
@@ -74,8 +73,8 @@ fn the_baseline_is_the_first_level_of_the_factor_not_the_first_run() {
     let lab = Latlab::new();
     for (number, (build, size)) in [("v10", 1024), ("v9", 64), ("v10", 128), ("v9", 1024)].into_iter().enumerate() {
         copy(&lab.path("runs"), &format!("20261122T00000{number}Z-ping-{number:04}"), |manifest| {
-            manifest["condition"]["tags"] = json!({ "build": build });
-            manifest["condition"]["size_bytes"] = json!(size);
+            manifest["spec"]["tags"] = json!({ "build": build });
+            manifest["spec"]["work"]["size_bytes"] = json!(size);
         });
     }
     let by = |by: &str| {

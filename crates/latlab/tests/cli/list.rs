@@ -119,7 +119,7 @@ fn filled_store() -> TempDir {
     ] {
         copy_directory(&testdata(from), &store.join(name));
     }
-    change_manifest(&store.join("tagged"), |manifest| manifest["condition"]["tags"]["build"] = "4f2a".into());
+    change_manifest(&store.join("tagged"), |manifest| manifest["spec"]["tags"]["build"] = "4f2a".into());
     change_manifest(&store.join("later"), |manifest| manifest["started_at"] = "2026-11-22T09:00:00Z".into());
     home
 }

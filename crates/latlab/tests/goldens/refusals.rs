@@ -5,8 +5,7 @@ use crate::{Case, case};
 pub(crate) fn cases() -> Vec<Case> {
     vec![
         case("refusals/latlab", &[], LATLAB),
-        // A line for each rule of `cli/exclusions.txt`.
-        case("refusals/exclusions", &[], include_str!("exclusions.txt")),
+        case("refusals/exclusions", &[], &examples()),
         case("refusals/ping", &[], PING),
         case("refusals/targets", &[], TARGETS),
         case("refusals/stream", &[], STREAM),
@@ -24,6 +23,12 @@ pub(crate) fn cases() -> Vec<Case> {
         case("refusals/run", &[], RUN),
         case("refusals/experiment-files", &[], &files()),
     ]
+}
+
+/// The examples of the table of exclusions.
+fn examples() -> String {
+    let lines = include_str!("../../src/cli/exclusions.txt").lines();
+    lines.filter_map(|line| line.strip_prefix("example: ")).collect::<Vec<_>>().join("\n")
 }
 
 /// Each wrong file of [`FILES`], as `latlab run --dry-run` answers it.

@@ -17,7 +17,6 @@ use crate::platform::{DeviceAbilities, RouteSocket, XdpFeatures};
 /// The interface whose facts are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interface<'a> {
-    /// The one of this name.
     Named(&'a str),
     /// The one through which datagrams to `peer` leave.
     Towards {

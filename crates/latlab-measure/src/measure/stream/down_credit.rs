@@ -20,7 +20,6 @@ const SLICE_PARTS: i64 = 10;
 /// The time beyond the end of the slice for which credit is granted, since so much of it is in flight.
 const IN_FLIGHT: Nanos = defaults::STREAM_WINDOW;
 
-/// The credit of one stream.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct StreamCredit {
     gap: Nanos,

@@ -28,7 +28,6 @@ pub(super) enum GoalStep {
     TimeUp,
 }
 
-/// The range of rates of a search.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct RateRange {
     /// The lowest rate, in packets a second.

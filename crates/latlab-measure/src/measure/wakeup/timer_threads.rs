@@ -163,7 +163,6 @@ struct SharedSlice<'a> {
     facts: &'a Mutex<WakeupFacts>,
 }
 
-/// The running threads of a slice.
 struct RunningTimers<'scope> {
     threads: Vec<thread::ScopedJoinHandle<'scope, Result<(), MeasureError>>>,
     /// Why a thread could not be started.

@@ -11,7 +11,6 @@ use crate::wire::{CookieToken, Nonce};
 /// Connections permitted in addition to those with a session.
 const SPARE_CONNECTIONS: u16 = 16;
 
-/// The limits of a reflector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReflectorLimits {
     /// Sessions at a time. Each has 8 KiB of replay window.

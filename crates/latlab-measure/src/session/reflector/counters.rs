@@ -71,7 +71,6 @@ impl DropReason {
         DropReason::NotInDriver,
     ];
 
-    /// The name of the counter.
     pub const fn name(self) -> &'static str {
         match self {
             DropReason::Length => "drop-length",

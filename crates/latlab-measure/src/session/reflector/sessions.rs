@@ -34,7 +34,6 @@ pub struct ReceiverState {
     pub thread_cpu: Option<Nanos>,
 }
 
-/// Whether a slot has a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SlotState {
     Open,
@@ -52,7 +51,6 @@ struct StreamCounts {
     polled: u64,
 }
 
-/// A slot and its session.
 #[derive(Debug)]
 pub(super) struct SessionSlot {
     pub(super) state: SlotState,

@@ -237,7 +237,6 @@ impl Sum {
         self + Sum::of_word(UDP.into()) + Sum::of_word(udp_bytes)
     }
 
-    /// The sum of one word.
     #[inline]
     fn of_word(word: u16) -> Sum {
         Sum(word.to_be().into())

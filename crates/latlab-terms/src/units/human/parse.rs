@@ -6,7 +6,6 @@ use thiserror::Error;
 use crate::diagnostics::{Explain, Failure};
 use crate::units::Nanos;
 
-/// A value that cannot be parsed.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("cannot read `{value}` as a {noun}")]
 pub struct ParseError {

@@ -31,7 +31,6 @@ pub enum Grouping {
     Paths,
     /// One group for each level of this factor of the recordings, as typed: `load`, `tag:build` …
     By(String),
-    /// One group for each named glob.
     Globs(Vec<NamedGlob>),
 }
 

@@ -32,7 +32,6 @@ pub struct ReportJob {
 pub enum FigureRequest {
     /// The names of the figures that there are.
     Names,
-    /// One figure.
     One {
         /// Its name as typed.
         name: String,
@@ -48,7 +47,6 @@ pub enum ReportDestination {
     Usual,
     /// Standard output.
     Stdout,
-    /// This file.
     File(PathBuf),
 }
 

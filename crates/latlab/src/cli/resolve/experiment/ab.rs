@@ -33,7 +33,6 @@ pub(in crate::cli::resolve) struct RecipePart {
     pub(in crate::cli::resolve) options: Vec<&'static str>,
 }
 
-/// The command that measures.
 pub(in crate::cli::resolve) struct MeasuringCommand {
     /// The kind of its runs.
     pub(in crate::cli::resolve) kind: Kind,
@@ -46,7 +45,6 @@ struct BaseOption {
     key: String,
     /// As typed; empty if it takes none.
     values: Vec<String>,
-    /// As TOML.
     toml: String,
 }
 

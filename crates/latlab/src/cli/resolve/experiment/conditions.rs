@@ -12,7 +12,6 @@ use crate::diagnostics::Failure;
 use crate::facts::ExcludedCondition;
 use crate::plan::{ExperimentCondition, Factors, Kind, Plan, defaults};
 
-/// Which conditions an experiment has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConditionSelection {
     /// All: one that is impossible is an error.
@@ -21,7 +20,6 @@ pub enum ConditionSelection {
     Possible,
 }
 
-/// The command lines of the conditions.
 pub(super) struct CommandLines<'a> {
     pub(super) file: FileText<'a>,
     pub(super) kind: Kind,

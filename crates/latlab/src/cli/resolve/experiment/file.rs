@@ -7,7 +7,6 @@ use toml::de::{DeTable, DeValue};
 use crate::diagnostics::{Explain, Failure};
 use crate::units::human::{ParseError, suggestion};
 
-/// An error in an experiment file.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("cannot use line {line} of `{file}`")]
 pub struct FileError {
@@ -91,7 +90,6 @@ impl<'t, 'i> Field<'_, 't, 'i> {
         self.file.error(self.value.span().start, cause, hint)
     }
 
-    /// An error in the key.
     pub(super) fn key_error(&self, cause: impl Into<String>, hint: impl Into<String>) -> FileError {
         self.file.error(self.at, cause, hint)
     }
