@@ -67,9 +67,10 @@ impl MetricSample {
     /// order then.
     pub(super) fn of_main(sample: Sample, manifest: &Manifest) -> MetricSample {
         let lost = manifest.lost_without_row();
-        match lost > 0 && (sample.metric == manifest.metric() || sample.metric == Metric::Pdv) {
-            true => MetricSample::Counted(CountedSample::of_singletons(&sample.singletons).with_infinite(lost)),
-            false => MetricSample::Ordered(sample),
+        if lost > 0 && (sample.metric == manifest.metric() || sample.metric == Metric::Pdv) {
+            MetricSample::Counted(CountedSample::of_singletons(&sample.singletons).with_infinite(lost))
+        } else {
+            MetricSample::Ordered(sample)
         }
     }
 

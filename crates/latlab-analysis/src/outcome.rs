@@ -14,18 +14,16 @@ use crate::units::human::{grouped, span};
 
 /// The outcome of a command that read recordings: [`Outcome::NotTrusted`] if one of them has a fatal caveat.
 pub fn summary_outcome(summaries: &[Summary]) -> Outcome {
-    match summaries.iter().all(Summary::is_trustworthy) {
-        true => Outcome::Done,
-        false => Outcome::NotTrusted,
-    }
+    if summaries.iter().all(Summary::is_trustworthy) { Outcome::Done } else { Outcome::NotTrusted }
 }
 
 /// The outcome of a command that measured runs and compared them: [`Outcome::NotTrusted`] if one of them has a fatal
 /// caveat.
 pub fn comparison_outcome(compared: &Comparisons) -> Outcome {
-    match compared.groups.groups.iter().flat_map(|group| &group.runs).all(ObservedRun::is_trustworthy) {
-        true => Outcome::Done,
-        false => Outcome::NotTrusted,
+    if compared.groups.groups.iter().flat_map(|group| &group.runs).all(ObservedRun::is_trustworthy) {
+        Outcome::Done
+    } else {
+        Outcome::NotTrusted
     }
 }
 
@@ -44,9 +42,10 @@ pub fn ended_run_outcome(summary: &Summary) -> RunOutcome {
 /// # Errors
 /// If no run has an answered probe; the failure names the most likely reason. The recordings are kept.
 pub fn run_outcome(summaries: &[Summary]) -> Result<Outcome, Failure> {
-    match summaries.iter().any(|summary| summary.counts.answered > 0) {
-        true => Ok(summary_outcome(summaries)),
-        false => Err(no_answer(summaries)),
+    if summaries.iter().any(|summary| summary.counts.answered > 0) {
+        Ok(summary_outcome(summaries))
+    } else {
+        Err(no_answer(summaries))
     }
 }
 
@@ -128,9 +127,10 @@ fn no_probe_answered(summaries: &[Summary], failure: Failure) -> Failure {
         let (refused, sent) = (grouped(*refused), grouped(sent));
         failure
             .because(format!("the port is closed: {refused} of {sent} probes were refused there (ECONNREFUSED)"))
-            .hint(match is_echo {
-                true => "start the echo there, or give its port: `HOST:PORT`",
-                false => "check that the target still runs: it opened a session before",
+            .hint(if is_echo {
+                "start the echo there, or give its port: `HOST:PORT`"
+            } else {
+                "check that the target still runs: it opened a session before"
             })
     } else if !errors.is_empty() {
         failure

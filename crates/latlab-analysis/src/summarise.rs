@@ -32,9 +32,10 @@ pub fn summarise<S: ProbeSource>(source: &S, options: &SummaryOptions) -> Result
 /// Refuses quantiles that a damaged manifest may have.
 fn expect_quantiles<E: std::error::Error>(quantiles: &[f64]) -> Result<(), AnalysisError<E>> {
     let (outside, count) = (quantiles.iter().copied().find(|q| !(0.0..=1.0).contains(q)), quantiles.len());
-    match outside.is_some() || count > defaults::SUMMARY_QUANTILES_MAX {
-        true => Err(AnalysisError::Quantiles { outside, count }),
-        false => Ok(()),
+    if outside.is_some() || count > defaults::SUMMARY_QUANTILES_MAX {
+        Err(AnalysisError::Quantiles { outside, count })
+    } else {
+        Ok(())
     }
 }
 

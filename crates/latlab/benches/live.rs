@@ -91,9 +91,10 @@ fn shown(mut command: Command, display: Display) -> Result<String, String> {
     let output = child.wait_with_output().map_err(message)?;
     let written = reader.join().map_err(|_| "the reader of the terminal panicked")?;
     let is_shown = written.contains("\x1b[?1049h") == (display == Display::FullScreen) && written.contains("p50 ");
-    match output.status.success() && is_shown {
-        true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
-        false => Err(format!("{display:?} ended with {} and showed {written:?}", output.status)),
+    if output.status.success() && is_shown {
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    } else {
+        Err(format!("{display:?} ended with {} and showed {written:?}", output.status))
     }
 }
 

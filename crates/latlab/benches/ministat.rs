@@ -107,8 +107,9 @@ fn check_agreement(row: &Row) -> Result<(), String> {
     let (ours, theirs) = (figures(Contender::Latlab)?, figures(Contender::Peer)?);
     // Sums of a million values differ in the eighth digit, by the order of adding
     let close = |(one, other): (&f64, &f64)| (one - other).abs() <= 1e-6 * other.abs();
-    match ours.len() == theirs.len() && ours.len() >= 6 && ours.iter().zip(&theirs).all(close) {
-        true => Ok(()),
-        false => Err(format!("latlab says {ours:?}, ministat {theirs:?}")),
+    if ours.len() == theirs.len() && ours.len() >= 6 && ours.iter().zip(&theirs).all(close) {
+        Ok(())
+    } else {
+        Err(format!("latlab says {ours:?}, ministat {theirs:?}"))
     }
 }

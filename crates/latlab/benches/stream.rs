@@ -245,9 +245,10 @@ fn add_end_options(command: &mut Command, row: &Row) {
 
 fn latlab_stream(row: &Row) -> Command {
     let mut command = programs::latlab();
-    match row.xdp {
-        true => command.args(["stream", "lab", "--transport", "xdp"]),
-        false => command.args(["stream", "local"]),
+    if row.xdp {
+        command.args(["stream", "lab", "--transport", "xdp"])
+    } else {
+        command.args(["stream", "local"])
     };
     add_end_options(&mut command, row);
     command.args(["--rate", "max", "--warmup", "100ms", "--json", "-q", "--store", row.store]);

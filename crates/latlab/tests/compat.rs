@@ -279,9 +279,10 @@ fn copy_tree(from: &Path, to: &Path) {
     fs::create_dir(to).expect("directory");
     for entry in fs::read_dir(from).expect("a directory") {
         let (entry, name) = entry.map(|entry| (entry.path(), entry.file_name())).expect("entry");
-        match entry.is_dir() {
-            true => copy_tree(&entry, &to.join(name)),
-            false => drop(fs::copy(entry, to.join(name)).expect("copied")),
+        if entry.is_dir() {
+            copy_tree(&entry, &to.join(name));
+        } else {
+            fs::copy(entry, to.join(name)).expect("copied");
         }
     }
 }

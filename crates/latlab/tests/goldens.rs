@@ -82,9 +82,10 @@ fn transcripts(folder: &Path) -> BTreeSet<PathBuf> {
     fn visit(folder: &Path, root: &Path, found: &mut BTreeSet<PathBuf>) {
         for entry in fs::read_dir(folder).into_iter().flatten() {
             let path = entry.expect("an entry").path();
-            match path.is_dir() {
-                true => visit(&path, root, found),
-                false => _ = found.insert(path.strip_prefix(root).expect("below it").to_owned()),
+            if path.is_dir() {
+                visit(&path, root, found)
+            } else {
+                _ = found.insert(path.strip_prefix(root).expect("below it").to_owned())
             }
         }
     }
@@ -159,9 +160,10 @@ fn everything_printed_is_as_in_the_goldens() {
         }
     }
     for superfluous in transcripts(&folder).difference(&wanted) {
-        match update {
-            true => fs::remove_file(folder.join(superfluous)).expect("removed"),
-            false => wrong.push(format!("{} belongs to no case", superfluous.display())),
+        if update {
+            fs::remove_file(folder.join(superfluous)).expect("removed")
+        } else {
+            wrong.push(format!("{} belongs to no case", superfluous.display()))
         }
     }
     assert!(

@@ -90,10 +90,7 @@ fn files_below(directory: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();
     for entry in fs::read_dir(directory).expect("listed") {
         let path = entry.expect("an entry").path();
-        match path.is_dir() {
-            true => files.extend(files_below(&path)),
-            false => files.push(path),
-        }
+        if path.is_dir() { files.extend(files_below(&path)) } else { files.push(path) }
     }
     files.sort();
     files
@@ -301,10 +298,13 @@ fn judge(subject: &Subject, what: &str, found: &Reading) -> Option<&'static str>
         None => Some("it was killed: a hang, too much memory, or an abort"),
         Some(101) => Some("it panicked"),
         Some(_) if found.stderr.contains("panicked") => Some("it panicked beside its work"),
-        Some(2 | 3) if found.figures.is_null() => match found.stderr.contains("error: ") {
-            true => None,
-            false => Some("it refused without a message"),
-        },
+        Some(2 | 3) if found.figures.is_null() => {
+            if found.stderr.contains("error: ") {
+                None
+            } else {
+                Some("it refused without a message")
+            }
+        }
         Some(code) if found.figures.is_null() => (code != 4).then_some("neither figures nor a refusal"),
         Some(_) if found.figures == sound.figures => None,
         Some(_) if !subject.checked => {

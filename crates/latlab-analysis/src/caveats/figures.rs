@@ -31,9 +31,10 @@ pub(super) const RULES: &[Rule<Run<'_>>] = &[
                 DescribedFigure::Quantile(_) => described.n,
             };
             let (figure, metric) = (word(figure), run.manifest.spec.metric().title());
-            let seen = match effective_n < NEARLY_ALL * values as f64 {
-                true => format!("{} values count as {} for {figure}", grouped(values), significant(effective_n)),
-                false => format!("seen in {figure}"),
+            let seen = if effective_n < NEARLY_ALL * values as f64 {
+                format!("{} values count as {} for {figure}", grouped(values), significant(effective_n))
+            } else {
+                format!("seen in {figure}")
             };
             let is_supported = described.quantiles.iter().all(|quantile| quantile.supported);
             let message =

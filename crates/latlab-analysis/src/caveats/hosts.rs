@@ -192,10 +192,7 @@ fn steal(end: &End<'_>) -> Option<(Severity, String)> {
             (after.saturating_sub(before) as f64 * 1e7 / elapsed_ns as f64, 0.0)
         }
     };
-    let in_worst = match worst > share {
-        true => format!(", and {} in its worst second", percent(worst)),
-        false => String::new(),
-    };
+    let in_worst = if worst > share { format!(", and {} in its worst second", percent(worst)) } else { String::new() };
     let is_long = worst >= STEAL_IN_A_SECOND;
     let severity = if is_long || share >= STEAL_WARNING { Warning } else { Note };
     let (taken, name) = (percent(share), end.name());

@@ -385,9 +385,10 @@ fn not_sent(run: &Run<'_>) -> Option<(f64, String)> {
 fn send_failed(run: &Run<'_>) -> Option<String> {
     let (number, _) = run.errors?.0.iter().max_by_key(|(_, count)| **count)?;
     let paused = run.manifest.run.refused_pause_ns;
-    let cost = match paused.0 > 0 {
-        true => format!("; the sender paused for {} in all after them", span(paused)),
-        false => String::new(),
+    let cost = if paused.0 > 0 {
+        format!("; the sender paused for {} in all after them", span(paused))
+    } else {
+        String::new()
     };
     let probes = of_probes(run.counts()?.send_failed, run.counts()?.due());
     // The library has errors without a number of the kernel.

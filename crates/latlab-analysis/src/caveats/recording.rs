@@ -41,9 +41,10 @@ pub(super) const RULES: &[Rule<Run<'_>>] = &[
             let events = run.manifest.run.gap_events;
             // A disk that refused to write is named in the reason, as `errno::explain` words it.
             let reason = run.manifest.reason.as_deref().filter(|_| run.manifest.ending == RunEnding::Failed);
-            let why = match reason.is_some_and(names_full_disk) {
-                true => "the disk was full",
-                false => "the buffer was full, since its writer got too little CPU time or the disk was too slow",
+            let why = if reason.is_some_and(names_full_disk) {
+                "the disk was full"
+            } else {
+                "the buffer was full, since its writer got too little CPU time or the disk was too slow"
             };
             (events > 0).then(|| (Warning, format!("{} events were discarded: {why}", grouped(events))))
         },

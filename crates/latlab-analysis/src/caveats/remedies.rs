@@ -55,9 +55,10 @@ pub(super) fn performance_governor(manifest: &Manifest, side: Side) -> Option<&'
     let one_host = manifest.spec.target.is_this_host();
     let mut settings = manifest.spec.settings.iter().filter(|spec| spec.setting.knob() == "governor");
     let is_set = |ends: Side| ends == side || ends == Side::Both || one_host;
-    (!settings.any(|spec| is_set(spec.ends(one_host)))).then_some(match side.is_local() {
-        true => "`--set governor=performance` for the time of the measurement",
-        false => "`--set governor@peer=performance` for the time of the measurement",
+    (!settings.any(|spec| is_set(spec.ends(one_host)))).then_some(if side.is_local() {
+        "`--set governor=performance` for the time of the measurement"
+    } else {
+        "`--set governor@peer=performance` for the time of the measurement"
     })
 }
 

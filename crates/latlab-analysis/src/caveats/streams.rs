@@ -95,9 +95,10 @@ pub(super) const RULES: &[Rule<Run<'_>>] = &[
         raise: |run| {
             let (stream, lost) = (run.stream?, run.stream?.total.lost());
             let drops = stream.socket_drops.filter(|drops| *drops > 0 && lost > 0 && !run.is_over_library())?;
-            let dropped = match stream.drops_are_merged {
-                true => format!("at least {} merged buffers, each of one or more packets", grouped(drops)),
-                false => of_messages(drops.min(lost), stream.total.decided, "packet"),
+            let dropped = if stream.drops_are_merged {
+                format!("at least {} merged buffers, each of one or more packets", grouped(drops))
+            } else {
+                of_messages(drops.min(lost), stream.total.decided, "packet")
             };
             Some((Warning, format!("the receiver's own socket dropped {dropped}")))
         },
@@ -148,9 +149,10 @@ pub(super) const RULES: &[Rule<Run<'_>>] = &[
         code: "send-failed",
         raise: |run| {
             let refused = run.stream.map(|stream| stream.total.refused).filter(|refused| *refused > 0).map(grouped)?;
-            let message = match run.is_over_library() {
-                true => format!("{refused} times the writer waited 100 ms for acknowledgements that did not come"),
-                false => format!("the kernel had no buffer space for a packet {refused} times"),
+            let message = if run.is_over_library() {
+                format!("{refused} times the writer waited 100 ms for acknowledgements that did not come")
+            } else {
+                format!("the kernel had no buffer space for a packet {refused} times")
             };
             Some((Note, message))
         },

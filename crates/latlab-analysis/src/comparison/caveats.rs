@@ -169,9 +169,12 @@ pub(crate) const RULES: &[Rule<Compared<'_>>] = &[
                     None => unequal.push((name, ratio)),
                 }
             }
-            let times = |ratio: f64| match ratio.is_finite() {
-                true => format!("{} times", human::significant(ratio)),
-                false => "infinitely (all runs of one group are equal)".into(),
+            let times = |ratio: f64| {
+                if ratio.is_finite() {
+                    format!("{} times", human::significant(ratio))
+                } else {
+                    "infinitely (all runs of one group are equal)".into()
+                }
             };
             let named: Vec<_> = unequal.iter().map(|(name, ratio)| format!("{name} {}", times(*ratio))).collect();
             let message = || format!("the runs of one group vary more than those of the other: {}", named.join(", "));
@@ -304,9 +307,10 @@ fn of_runs(groups: &RunGroups) -> Vec<Caveat> {
         let is_one = counts.iter().map(|group| group.counted).sum::<usize>() == 1;
         let of_first = if is_one { "" } else { ", for example" };
         let message = format!("{}{of_first}: {}", share_of_runs(groups, &counts), first.message);
-        let effect = match imbalance > 0.0 {
-            true => format!("this differs between the groups, and may cause the difference; {}", first.effect),
-            false => first.effect.clone(),
+        let effect = if imbalance > 0.0 {
+            format!("this differs between the groups, and may cause the difference; {}", first.effect)
+        } else {
+            first.effect.clone()
         };
         found.push((first.severity, imbalance, Caveat { severity: Warning, message, effect, ..first.clone() }));
     }
@@ -430,9 +434,10 @@ impl RunGroups {
             excluded.push(format!("no run is left of {}", human::few(&empty)));
         }
         let severity = if empty.is_empty() { Severity::Note } else { Severity::Warning };
-        let hint = match self.excluded.is_empty() {
-            true => "measure it: a comparison needs runs of each group",
-            false => "the recordings are kept; `latlab summary` shows them",
+        let hint = if self.excluded.is_empty() {
+            "measure it: a comparison needs runs of each group"
+        } else {
+            "the recordings are kept; `latlab summary` shows them"
         };
         (!excluded.is_empty()).then(|| {
             Caveat::new(

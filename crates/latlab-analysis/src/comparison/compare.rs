@@ -115,10 +115,8 @@ fn shifts(
     pairs_of_baselines: BTreeSet<GroupPair>,
     options: &ComparisonOptions,
 ) -> Vec<Comparison> {
-    let mut pairs = match pairs_of_baselines.is_empty() {
-        true => groups.against_first(),
-        false => pairs_of_baselines.into_iter().collect(),
-    };
+    let mut pairs =
+        if pairs_of_baselines.is_empty() { groups.against_first() } else { pairs_of_baselines.into_iter().collect() };
     pairs.sort_by_key(|pair| (pair.candidate, pair.baseline));
     let compared = |quantity: &usize| ComparedFigure::of(groups, Subject::Asked(*quantity), request.quantities());
     let compared: Vec<ComparedFigure> = request.shifts().iter().map(compared).collect();

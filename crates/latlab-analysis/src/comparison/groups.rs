@@ -304,9 +304,10 @@ impl RunGroups {
     fn all_excluded(&self) -> GroupingError {
         let names: Vec<_> = self.words_without_runs().into_iter().map(|name| format!("`{name}`")).collect();
         let reasons: Vec<&str> = self.excluded.keys().map(|reason| reason.word()).collect();
-        let cause = match reasons.is_empty() {
-            true => format!("{} has no run", names.join(", ")),
-            false => format!("no run of {} can be judged: each {}", names.join(", "), reasons.join(" or ")),
+        let cause = if reasons.is_empty() {
+            format!("{} has no run", names.join(", "))
+        } else {
+            format!("no run of {} can be judged: each {}", names.join(", "), reasons.join(" or "))
         };
         too_few(0, cause, "measure it again; `latlab list` says how runs ended")
     }

@@ -263,10 +263,8 @@ impl ComparisonRow {
             to(difference).filter(|value| value.is_finite()).map(|value| Effect { value, interval })
         };
         let scale = row.scale;
-        row.relative = match row.quantity.is_share() {
-            true => None,
-            false => effect(&|difference| scale.relative(difference, baseline)),
-        };
+        row.relative =
+            if row.quantity.is_share() { None } else { effect(&|difference| scale.relative(difference, baseline)) };
         row.difference = effect(&|difference| Some(scale.absolute(difference, baseline)));
     }
 

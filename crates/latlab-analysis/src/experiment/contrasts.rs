@@ -192,9 +192,10 @@ impl<'a> PrecisionRule<'a> {
         groups.sort_by_key(|group| self.conditions.iter().position(|factors| **factors == group.levels));
         let options = ComparisonOptions { seed: self.seed, ..ComparisonOptions::at(defaults::CONFIDENCE) };
         let is_narrow = |groups: &Vec<RunGroup>| is_precise(groups, 0, self.half_width, &options);
-        match groups.len() == self.conditions.len() && self.intervals(groups).iter().all(is_narrow) {
-            true => PrecisionResult::Narrow,
-            false => PrecisionResult::Wide,
+        if groups.len() == self.conditions.len() && self.intervals(groups).iter().all(is_narrow) {
+            PrecisionResult::Narrow
+        } else {
+            PrecisionResult::Wide
         }
     }
 

@@ -155,9 +155,10 @@ impl ChangeGate {
             state => state,
         };
         let judged: Vec<ChangeGateResult> = own.map(|(index, row)| gate_row(Some(index), state(row))).collect();
-        match judged.is_empty() {
-            true => vec![gate_row(None, (GateState::Broken, Some(GateReason::NothingToJudge)))],
-            false => judged,
+        if judged.is_empty() {
+            vec![gate_row(None, (GateState::Broken, Some(GateReason::NothingToJudge)))]
+        } else {
+            judged
         }
     }
 
@@ -181,9 +182,10 @@ impl ChangeGate {
             return undecided(if is_zero { GateReason::ZeroBaseline } else { GateReason::Untested });
         };
         // Distances beyond the limit of the interval's ends.
-        let (nearer, farther) = match self.above {
-            false => (interval.low.map(|low| low - self.change), interval.high.map(|high| high - self.change)),
-            true => (interval.high.map(|high| self.change - high), interval.low.map(|low| self.change - low)),
+        let (nearer, farther) = if self.above {
+            (interval.high.map(|high| self.change - high), interval.low.map(|low| self.change - low))
+        } else {
+            (interval.low.map(|low| low - self.change), interval.high.map(|high| high - self.change))
         };
         let [nearer, farther] = [nearer, farther].map(|distance| distance.map(without_rounding));
         match (nearer, farther) {

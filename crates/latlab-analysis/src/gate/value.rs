@@ -242,10 +242,8 @@ impl ValueGate {
 
     /// The state by a figure that the data support.
     fn state(&self, figure: RunFigure) -> (GateState, Option<GateReason>) {
-        let by = |value: f64| match self.operator.compares(value, self.limit) {
-            true => GateState::Kept,
-            false => GateState::Broken,
-        };
+        let by =
+            |value: f64| if self.operator.compares(value, self.limit) { GateState::Kept } else { GateState::Broken };
         match figure {
             RunFigure::Finite { value, .. } => (by(value), None),
             RunFigure::Infinite => (by(f64::INFINITY), Some(GateReason::Infinite)),

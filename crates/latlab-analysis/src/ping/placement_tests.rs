@@ -118,10 +118,8 @@ fn a_median_of_an_even_number_lies_between_the_middle_ones() {
 /// where each round trip contains time slices.
 fn sharing(here: WaitMode, there: WaitMode, nth: u64) -> InMemory {
     let slices_us = |seq: u64| 1_150 + (seq as i64 * 7_919) % 14_000;
-    let row = |seq: u64| match seq.is_multiple_of(nth) {
-        true => on_cpus(seq, 1, 1, slices_us(seq)),
-        false => on_cpus(seq, 0, 1, 17),
-    };
+    let row =
+        |seq: u64| if seq.is_multiple_of(nth) { on_cpus(seq, 1, 1, slices_us(seq)) } else { on_cpus(seq, 0, 1, 17) };
     let mut source = unpinned((0..100).map(row).collect());
     source.manifest.spec.here.wait = here;
     source.manifest.spec.peer.as_mut().expect("a local run has it").wait = there;

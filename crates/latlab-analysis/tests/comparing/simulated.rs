@@ -94,9 +94,12 @@ fn normal_above(z: f64) -> f64 {
 pub(crate) fn probes(random: &mut Random, level: f64) -> Vec<f64> {
     let innovation = (1.0 - CORRELATION * CORRELATION).sqrt();
     let mut state = random.normal();
-    let delay = |state: f64| match state <= TAIL_FROM {
-        true => level * (PROBE_SPREAD * state).exp(),
-        false => level * (PROBE_SPREAD * TAIL_FROM).exp() * (normal_above(state) / TAIL).powf(-1.0 / TAIL_EXPONENT),
+    let delay = |state: f64| {
+        if state <= TAIL_FROM {
+            level * (PROBE_SPREAD * state).exp()
+        } else {
+            level * (PROBE_SPREAD * TAIL_FROM).exp() * (normal_above(state) / TAIL).powf(-1.0 / TAIL_EXPONENT)
+        }
     };
     let mut next = || {
         state = CORRELATION * state + innovation * random.normal();

@@ -184,9 +184,10 @@ fn runs_line(experiment: &Experiment, done: u64) -> String {
 
 fn without_comparison(LostBaseline { levels, is_measured }: LostBaseline<'_>) -> String {
     let baseline = condition_words(levels);
-    match is_measured {
-        true => format!("nothing is compared with `{baseline}`: what differs from it is left out"),
-        false => format!("nothing is compared with `{baseline}`, which is left out"),
+    if is_measured {
+        format!("nothing is compared with `{baseline}`: what differs from it is left out")
+    } else {
+        format!("nothing is compared with `{baseline}`, which is left out")
     }
 }
 

@@ -21,9 +21,10 @@ pub(super) fn table(rows: &[ConditionRow], condition: Option<&str>) -> TableView
 }
 
 fn label(row: &ConditionRow) -> String {
-    match row.quantity.is_share() {
-        true => row.quantity.label(),
-        false => format!("{} {}", row.quantity.metric_name(), row.quantity.label()),
+    if row.quantity.is_share() {
+        row.quantity.label()
+    } else {
+        format!("{} {}", row.quantity.metric_name(), row.quantity.label())
     }
 }
 

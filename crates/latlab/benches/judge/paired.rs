@@ -53,10 +53,7 @@ impl Paired {
     }
 
     pub(crate) fn interval(&self) -> String {
-        match self.low.is_finite() {
-            true => format!("{:.3}–{:.3}", self.low, self.high),
-            false => "too few rounds".into(),
-        }
+        if self.low.is_finite() { format!("{:.3}–{:.3}", self.low, self.high) } else { "too few rounds".into() }
     }
 
     /// Whether `ratio ≤ target` holds; undecided on a machine that is not quiet.

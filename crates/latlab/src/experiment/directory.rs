@@ -76,9 +76,10 @@ impl StoreLock {
 /// Without the journal the runs say that they are those of an experiment: a person may have a file of that name.
 pub(crate) fn is_experiment(path: &Path) -> bool {
     let (has_file, has_runs) = (path.join(FILE).is_file(), path.join(RUNS).is_dir());
-    match path.join(JOURNAL).is_file() {
-        true => has_file || has_runs,
-        false => has_file && has_runs && may_have_runs(&store_of(path)),
+    if path.join(JOURNAL).is_file() {
+        has_file || has_runs
+    } else {
+        has_file && has_runs && may_have_runs(&store_of(path))
     }
 }
 

@@ -307,10 +307,8 @@ mod tests {
             if due.settle > Nanos::ZERO && !self.wait(due.settle) {
                 return RunResult::unrecorded(RunOutcome::Interrupted, None);
             }
-            let (outcome, failure) = match self.outcomes.is_empty() {
-                true => (RunOutcome::Completed, None),
-                false => self.outcomes.remove(0),
-            };
+            let (outcome, failure) =
+                if self.outcomes.is_empty() { (RunOutcome::Completed, None) } else { self.outcomes.remove(0) };
             assert_eq!((facts.position, facts.experiment.as_str()), (due.position.position, "id"));
             self.log.push(format!("run {} after {runs_done}", due.key.factors["load"]));
             let is_silence = failure.as_ref().is_some_and(|failure| failure.is_silence);
@@ -324,10 +322,7 @@ mod tests {
         }
 
         fn check_precision(&mut self, _state: &ExperimentState) -> Result<PrecisionResult, Failure> {
-            match self.precisions.is_empty() {
-                true => Err(Failure::world("unreadable")),
-                false => Ok(self.precisions.remove(0)),
-            }
+            if self.precisions.is_empty() { Err(Failure::world("unreadable")) } else { Ok(self.precisions.remove(0)) }
         }
 
         fn show(&mut self, event: ExperimentEvent<'_>) {
@@ -427,9 +422,8 @@ mod tests {
     /// Outcomes of runs that were answered or not.
     fn answers(answered: &[bool]) -> Vec<(RunOutcome, Option<Failure>)> {
         let silence = || Failure::world("no answer").of_silence(true);
-        let outcome = |answered: &bool| match answered {
-            true => (RunOutcome::Completed, None),
-            false => (RunOutcome::Failed, Some(silence())),
+        let outcome = |answered: &bool| {
+            if *answered { (RunOutcome::Completed, None) } else { (RunOutcome::Failed, Some(silence())) }
         };
         answered.iter().map(outcome).collect()
     }

@@ -111,9 +111,12 @@ fn what_is_damaged_is_named_and_keeps_no_gate() {
         let (first, last) = (&runs[0], &runs[runs.len() - 1]);
         if script.starts_with(": failed") {
             let journal = fs::read_to_string(lab.path("E/journal.jsonl")).expect("a journal");
-            let lines = journal.lines().map(|line| match line.contains(last) {
-                true => line.replace(r#""outcome":"completed""#, r#""outcome":"failed""#) + "\n",
-                false => line.to_owned() + "\n",
+            let lines = journal.lines().map(|line| {
+                if line.contains(last) {
+                    line.replace(r#""outcome":"completed""#, r#""outcome":"failed""#) + "\n"
+                } else {
+                    line.to_owned() + "\n"
+                }
             });
             write_journal(&lab.path("E"), &lines.collect::<String>());
         }

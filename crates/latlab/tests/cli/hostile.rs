@@ -27,9 +27,10 @@ pub(crate) fn copy_directory(from: &Path, to: &Path) {
     for entry in fs::read_dir(from).expect("a directory") {
         let entry = entry.expect("an entry");
         let copy = to.join(entry.file_name());
-        match entry.file_type().expect("a type").is_dir() {
-            true => copy_directory(&entry.path(), &copy),
-            false => fs::write(&copy, fs::read(entry.path()).expect("a file")).expect("written"),
+        if entry.file_type().expect("a type").is_dir() {
+            copy_directory(&entry.path(), &copy)
+        } else {
+            fs::write(&copy, fs::read(entry.path()).expect("a file")).expect("written")
         }
     }
 }

@@ -45,10 +45,8 @@ fn script<'a>(old: &[&'a str], new: &[&'a str]) -> Vec<(char, &'a str)> {
     let mut longest = vec![vec![0_u32; right.len() + 1]; left.len() + 1];
     for i in (0..left.len()).rev() {
         for j in (0..right.len()).rev() {
-            longest[i][j] = match left[i] == right[j] {
-                true => longest[i + 1][j + 1] + 1,
-                false => longest[i + 1][j].max(longest[i][j + 1]),
-            };
+            longest[i][j] =
+                if left[i] == right[j] { longest[i + 1][j + 1] + 1 } else { longest[i + 1][j].max(longest[i][j + 1]) };
         }
     }
     let mut script: Vec<(char, &str)> = old[..head].iter().map(|&line| (' ', line)).collect();

@@ -256,10 +256,7 @@ impl Ran {
             Stdio::from(file)
         });
         let words: Vec<String> = words.iter().flat_map(|word| expanded(directory, word)).collect();
-        let mut command = match on_terminal {
-            true => terminal(&words[1..]),
-            false => latlab(&words),
-        };
+        let mut command = if on_terminal { terminal(&words[1..]) } else { latlab(&words) };
         let state = directory.join("state");
         command
             .env_clear()

@@ -213,9 +213,10 @@ fn simulated(intervals: usize, random: &mut Pcg64Mcg) -> Vec<(i64, u64)> {
     let mut between = |low: f64, high: f64| low + (high - low) * (random.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
     let interval = |_| {
         let is_slow = between(0.0, 1.0) < 0.5;
-        let (length_ms, mbps) = match is_slow {
-            true => (between(200.0, 716.0).round(), between(100.0, 300.0)),
-            false => (between(60.0, 140.0).round(), between(500.0, 700.0)),
+        let (length_ms, mbps) = if is_slow {
+            (between(200.0, 716.0).round(), between(100.0, 300.0))
+        } else {
+            (between(60.0, 140.0).round(), between(500.0, 700.0))
         };
         // 1 Mbit/s is a packet each millisecond.
         (length_ms as i64, (mbps * length_ms).round() as u64)
