@@ -79,12 +79,10 @@ impl AvailableFigures {
         Ok(AvailableFigures { has_stamps, has_pairs: manifest.lost_without_row() == 0, has_sender, ..of_spec })
     }
 
-    /// The kind of the run.
     pub const fn kind(&self) -> Kind {
         self.kind
     }
 
-    /// The main metric of the run.
     pub const fn main(&self) -> Metric {
         self.main
     }
@@ -94,7 +92,6 @@ impl AvailableFigures {
         self.is_imported
     }
 
-    /// The metrics that it can have.
     pub fn metrics(&self) -> impl Iterator<Item = Metric> + '_ {
         // The values of a log are of one metric.
         let known = if self.kind == Kind::Values { std::slice::from_ref(&self.main) } else { self.kind.metrics() };

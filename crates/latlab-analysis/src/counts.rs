@@ -54,7 +54,6 @@ impl Counts {
     }
 }
 
-/// Probes that missed the deadline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Deadline {
     /// The deadline, from the due time on; in a closed loop from sending on.

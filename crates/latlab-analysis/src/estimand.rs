@@ -11,7 +11,6 @@ use crate::stats::Description;
 use crate::units::Nanos;
 use crate::units::human::{self, NetworkRate, ParseError};
 
-/// The form of a gate, for hints.
 pub(super) const FORM_HINT: &str = "`[METRIC] STATISTIC OP VALUE`, such as `p99 <= 200us` or `loss_ratio <= 0.1%`";
 
 /// A statistic of a metric, or a ratio of the run.
@@ -23,7 +22,6 @@ pub enum Estimand {
     Statistic(Metric, Statistic),
 }
 
-/// A statistic of a sample.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Statistic {
     Min,
@@ -247,7 +245,6 @@ pub fn default_estimands(metric: Metric) -> Vec<Estimand> {
 #[error("cannot compute `{text}`")]
 pub struct EstimandError {
     pub text: String,
-    /// The error in the text.
     pub cause: String,
     /// The expected form, or the nearest known word.
     pub hint: String,

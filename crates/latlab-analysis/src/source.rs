@@ -13,7 +13,6 @@ pub trait ProbeSource {
     /// Why rows cannot be read.
     type Error: std::error::Error + 'static;
 
-    /// The manifest of the run.
     fn manifest(&self) -> &Manifest;
 
     /// Path of the recording, for messages.

@@ -50,7 +50,6 @@ impl SummaryOptions {
 pub struct Summary {
     pub run: String,
     pub recording: String,
-    /// The kind of the run.
     pub kind: Kind,
     pub metric: Metric,
     /// Whether another tool measured it: answers that were late, reordered or duplicate are unknown.

@@ -150,7 +150,6 @@ pub struct MatchedWriter {
     pub partitions: Vec<String>,
 }
 
-/// Takes messages from a topic.
 #[derive(Debug)]
 pub struct Reader {
     // Fields are dropped in this order.

@@ -103,7 +103,6 @@ const LINE_BYTES_MAX: usize = 16 << 20;
 const COMPARED_BYTES: usize = 24;
 /// Memory of a comparison that does not depend on their number: threads and tables.
 const SCRATCH_BYTES: usize = 16 << 20;
-/// The first capacity for values.
 const FIRST_VALUES: usize = 4_096;
 /// Characters of an invalid value that an error shows.
 const SHOWN: usize = 40;
@@ -173,7 +172,6 @@ struct Lines<'a> {
     /// Whether a line that consists of one number has its value in the column.
     plain: bool,
     max: usize,
-    /// Number of lines so far.
     read: u64,
     values: Vec<f64>,
 }

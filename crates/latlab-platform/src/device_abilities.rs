@@ -37,7 +37,6 @@ const ATTRIBUTE_BYTES: usize = 4;
 /// More than an answer has.
 const BUFFER_BYTES: usize = 8 << 10;
 
-/// The abilities of a driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct XdpFeatures {
     /// It runs programs, which can redirect packets.
@@ -118,7 +117,6 @@ impl DeviceAbilities {
     }
 }
 
-/// A command with one attribute.
 struct Question<'a> {
     family: u16,
     command: u8,

@@ -148,7 +148,6 @@ impl Drop for ProcessGroup {
     }
 }
 
-/// Starts the guard of a group.
 fn guard(group: Pid) -> io::Result<Child> {
     let mut command = Command::new(std::env::current_exe()?);
     // In a group of its own: Ctrl-C does not reach it.

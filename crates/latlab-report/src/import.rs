@@ -9,9 +9,7 @@ use crate::units::human::grouped;
 
 #[derive(Debug)]
 pub struct ImportView<'a> {
-    /// The manifest of its recording.
     pub manifest: &'a Manifest,
-    /// The path of the recording.
     pub recording: &'a str,
     pub log: &'a str,
     /// The format of the log, for people.

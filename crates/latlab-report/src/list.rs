@@ -9,7 +9,6 @@ use super::text::{Style, flush_left, flush_right, width, wrap};
 use crate::units::human::{ABSENT, grouped};
 use serde_json::{Map, Value};
 
-/// A recording of the store.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ListingView {
     pub recording: String,
@@ -42,7 +41,6 @@ pub struct ListingView {
     pub start: Option<Timestamp>,
 }
 
-/// An experiment of the store.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ListedExperiment {
     pub experiment: String,

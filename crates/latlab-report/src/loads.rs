@@ -20,12 +20,10 @@ pub struct LoadsView<'a> {
 }
 
 impl<'a> LoadsView<'a> {
-    /// Builds the view of load reports.
     pub fn of(loads: &'a [LoadReport]) -> LoadsView<'a> {
         LoadsView { loads, caveats: unreached_loads(loads) }
     }
 
-    /// Returns the caveats of the loads.
     pub fn caveats(&self) -> &[Caveat] {
         &self.caveats
     }

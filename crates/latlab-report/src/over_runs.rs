@@ -58,7 +58,6 @@ pub(super) struct DescribedRuns<'a> {
 }
 
 impl<'a> DescribedRuns<'a> {
-    /// A part of one run.
     pub(super) fn of_one(described: &'a Description) -> DescribedRuns<'a> {
         DescribedRuns { runs: vec![Some(described)], bounds: None }
     }

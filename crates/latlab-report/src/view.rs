@@ -174,7 +174,6 @@ pub struct CaveatView {
 }
 
 impl CaveatView {
-    /// A warning of a message alone.
     pub fn warning(message: String) -> CaveatView {
         let (effect, hint) = (String::new(), String::new());
         CaveatView { severity: Severity::Warning, is_routine: false, message, effect, hint }

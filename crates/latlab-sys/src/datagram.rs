@@ -108,7 +108,6 @@ fn receive_from_with(socket: BorrowedFd<'_>, buffer: &mut [u8], peer: &mut Addre
     })
 }
 
-/// Both addresses of a datagram.
 #[derive(Clone, Copy, Debug)]
 pub struct Envelope {
     pub peer: Address,

@@ -100,7 +100,6 @@ impl Epoll {
         self.control(libc::EPOLL_CTL_ADD, socket, token, interest)
     }
 
-    /// Changes token and interest of a socket.
     pub fn modify(&self, socket: BorrowedFd<'_>, token: u64, interest: Interest) -> io::Result<()> {
         self.control(libc::EPOLL_CTL_MOD, socket, token, interest)
     }

@@ -24,7 +24,6 @@ pub struct Caveat {
     pub code: String,
     pub severity: Severity,
     pub message: String,
-    /// The effect on the figures.
     pub effect: String,
     pub hint: String,
 }
@@ -55,7 +54,6 @@ pub struct Failure {
     pub message: String,
     pub cause: Option<String>,
     pub hint: Option<String>,
-    /// The exit code of the process.
     pub exit_code: u8,
     /// Whether it is that of a silent target: something was sent, and nothing was answered, not even by a refusal. Gates
     /// do not hold then.

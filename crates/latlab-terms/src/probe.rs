@@ -9,7 +9,6 @@ use crate::units::{ReflectorClock, SenderClock, Stamp};
 #[serde(transparent)]
 pub struct Seq(pub u64);
 
-/// The phase of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
@@ -34,7 +33,6 @@ pub enum Fate {
 }
 
 impl Phase {
-    /// The word in the recording.
     pub const fn word(self) -> &'static str {
         match self {
             Phase::Warmup => "warmup",
@@ -47,7 +45,6 @@ impl Fate {
     /// Every fate, in the order of the documentation.
     pub const ALL: [Fate; 5] = [Fate::Answered, Fate::Late, Fate::Lost, Fate::SendFailed, Fate::NotSent];
 
-    /// The word in the recording.
     pub const fn word(self) -> &'static str {
         match self {
             Fate::Answered => "answered",

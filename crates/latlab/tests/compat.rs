@@ -2,7 +2,7 @@
 //!
 //! In `old/` and `good/` each directory is a recording, and the JSON file of the same name has its expected facts. In
 //! `bad/` the text file of the same name has the whole expected message. A recording that is added is tested without
-//! further code; `LATLAB_BLESS=1` writes missing expectations.
+//! further code; `LATLAB_UPDATE_GOLDENS=1` writes missing expectations.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -41,11 +41,11 @@ fn copied(recording: &Path) -> (tempfile::TempDir, PathBuf) {
     (directory, copy)
 }
 
-/// The expectation in the file next to `recording`. If there is none and `LATLAB_BLESS` is set, `actual` becomes it.
+/// The expectation in the file next to `recording`. If there is none and `LATLAB_UPDATE_GOLDENS` is set, `actual` becomes it.
 fn expected(recording: &Path, extension: &str, actual: &str) -> String {
     // Not `with_extension`: a version in the name has a dot.
     let path = PathBuf::from(format!("{}.{extension}", recording.display()));
-    if !path.exists() && std::env::var_os("LATLAB_BLESS").is_some() {
+    if !path.exists() && std::env::var_os("LATLAB_UPDATE_GOLDENS").is_some() {
         fs::write(&path, actual).expect("blessed");
     }
     fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))

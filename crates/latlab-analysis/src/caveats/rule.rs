@@ -12,7 +12,6 @@ pub(crate) struct Rule<S: Topic> {
     pub(crate) code: &'static str,
     /// The severity, and the message with its numbers; `None` if the cause is not there.
     pub(crate) raise: fn(&S::Of<'_>) -> Option<(Severity, String)>,
-    /// The effect on the figures.
     pub(crate) effect: &'static str,
     /// What to do about it.
     pub(crate) hint: fn(&S::Of<'_>) -> String,

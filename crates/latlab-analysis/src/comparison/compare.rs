@@ -20,7 +20,6 @@ use crate::stats::{GroupBlocks, Outline, PrecisionGoal, reached};
 /// The result of a comparison of several groups.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comparisons {
-    /// The groups that were compared.
     pub groups: RunGroups,
     /// The quantities, in the order of the runs' figures.
     pub quantities: Vec<Quantity>,

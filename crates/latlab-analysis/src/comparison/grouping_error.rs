@@ -42,7 +42,6 @@ pub enum GroupingError {
     #[error("cannot compare `{}` of runs of `{}`", .metric.name(), .kind.word())]
     NoMetric {
         metric: Metric,
-        /// The kind of the runs.
         kind: Kind,
         /// What they have: each a metric of some of the runs.
         known: Vec<Metric>,

@@ -195,7 +195,6 @@ impl ComparisonRequest {
         self.quantities.iter().filter_map(estimand).collect()
     }
 
-    /// Whether it has no question.
     pub fn is_empty(&self) -> bool {
         self.questions.is_empty()
     }

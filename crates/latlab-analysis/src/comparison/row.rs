@@ -78,7 +78,6 @@ enum Figures {
     Missing(UndecidedReason),
 }
 
-/// A row with its test.
 pub(super) struct ComparisonRow {
     pub(super) comparison: Comparison,
     /// The runs by block, on the scale of the comparison.

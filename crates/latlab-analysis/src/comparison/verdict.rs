@@ -34,7 +34,6 @@ pub enum UndecidedReason {
     Losses,
     /// The lines of a file depend on each other so much that they are worth fewer than ten independent ones.
     TooDependent,
-    /// One run against one run.
     SingleRuns,
     /// Not even complete separation of the two groups would be significant.
     TooFewRuns {
@@ -42,14 +41,15 @@ pub enum UndecidedReason {
         runs_needed: Option<u32>,
     },
     /// Too few boots to generalise to boots.
-    TooFewBoots { boots: usize, needed: usize },
+    TooFewBoots {
+        boots: usize,
+        needed: usize,
+    },
     /// No block has runs of both groups at the same levels of the other factors.
     NoCommonBlock,
     /// A group has no run that can be judged.
     NoRun {
-        /// Whether the baseline has none.
         baseline: bool,
-        /// Whether the candidate has none.
         candidate: bool,
     },
     /// Undecided, and the margin is a share of a baseline that is 0.
@@ -59,7 +59,9 @@ pub enum UndecidedReason {
     /// The figure is infinite in every run of both groups.
     Infinite,
     /// Some runs have nothing to compute the figure from.
-    NoFigure { runs: usize },
+    NoFigure {
+        runs: usize,
+    },
 }
 
 /// A difference with its interval.
@@ -75,7 +77,6 @@ pub struct Effect {
 pub enum ComparisonMethod {
     #[default]
     None,
-    /// The test of a shift.
     Shift,
     /// The test of placements, since some figures are infinite.
     Placements,
@@ -124,9 +125,7 @@ pub struct Evidence {
 pub struct Comparison {
     /// The compared quantity: an estimand of runs, or the values of files of numbers.
     pub quantity: Quantity,
-    /// Index of the baseline group.
     pub baseline: usize,
-    /// Index of the candidate group.
     pub candidate: usize,
     pub scale: FigureScale,
     /// Centres of the baseline and of the candidate over common blocks: geometric means on a logarithmic scale,

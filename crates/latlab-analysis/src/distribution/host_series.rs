@@ -13,7 +13,6 @@ const BINS: i64 = 236;
 /// Most CPUs of a host: those that the run was pinned to, then the busiest.
 const CPUS: usize = 4;
 
-/// What a series of a host shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum HostQuantity {
     /// Time that the CPU was busy, interrupts included, as a share from 0 to 1.

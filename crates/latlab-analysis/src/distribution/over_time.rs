@@ -14,7 +14,6 @@ const ROWS: usize = 96;
 /// Most cells with a probe: columns are merged until there are no more, since each is an element of the page.
 const CELLS: usize = 8_000;
 
-/// Counts of delays over time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DelayGrid {
     /// Width of a column. The first one begins at the first measured probe.

@@ -45,7 +45,6 @@ fn rule_estimand(experiment: &Experiment, statistic: &str) -> Result<Estimand, E
     parse_estimand(Some(metric.name()), statistic)
 }
 
-/// The comparison that an experiment ends with.
 #[derive(Debug)]
 pub struct ExperimentComparison {
     conditions: Vec<Factors>,

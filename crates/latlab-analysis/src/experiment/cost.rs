@@ -11,7 +11,6 @@ pub struct ExperimentCost {
     pub duration: Nanos,
     /// The assumed time of a round trip; `None` if the duration does not depend on it.
     pub guessed: Option<Nanos>,
-    /// Bytes on disk.
     pub bytes: f64,
 }
 

@@ -19,7 +19,6 @@ const REASON_BYTES: usize = 2_000;
 pub struct ExperimentReport {
     pub id: String,
     pub name: String,
-    /// The kind of its runs.
     pub kind: Kind,
     pub directory: String,
     pub recipe: Option<RecipeFacts>,

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use crate::comparison::{ObservedRun, Quantity, RunFigure};
 use crate::stats::{Interval, own_interval};
 
-/// One statistic of the condition.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ConditionRow {
     pub quantity: Quantity,

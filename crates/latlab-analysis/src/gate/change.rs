@@ -12,7 +12,6 @@ use crate::diagnostics::Outcome;
 use crate::estimand::{Estimand, parse_estimand};
 use crate::units::human::{self, ParseError};
 
-/// A limit of a change.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ChangeGate {
     text: String,

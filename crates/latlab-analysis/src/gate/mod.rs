@@ -91,7 +91,6 @@ pub struct ValueGateResult {
     pub value: Option<f64>,
     /// The one-sided 95 % lower bound of an unsupported quantile.
     pub lower_bound: Option<f64>,
-    /// The limit, as the figure.
     pub limit: f64,
     pub state: GateState,
     /// Why it is undecided, or what the state rests on instead of a finite, supported figure.
@@ -177,7 +176,6 @@ pub enum GateError {
     #[error("cannot read the gate `{text}`")]
     Form {
         text: String,
-        /// The error in the text.
         cause: String,
         /// The expected form, or the nearest known word.
         hint: String,

@@ -200,7 +200,6 @@ fn wait_of(batch: &ProbeBatch, row: usize, fate: Fate, by_deadline: bool) -> Opt
     from.zip(value_at(&batch.received_ns, row))
 }
 
-/// The wait for each answer.
 struct Waits {
     by_deadline: bool,
     each: Vec<i64>,

@@ -60,10 +60,11 @@ impl LateStretches {
     /// The mean over `flights` of the share of the shifts of each by whole intervals, in its slice and on its CPU, that meet a
     /// late stretch; of more than [`FLIGHTS_MAX`] over so many at even distances. `None` without flights.
     pub(super) fn chance(&self, flights: &[ProbeFlight]) -> Option<f64> {
-        let step = flights.len().div_ceil(FLIGHTS_MAX).max(1);
-        let some = || flights.iter().step_by(step);
-        let sum: f64 = some().map(|flight| self.watched(flight.cpu).chance(flight, self.interval)).sum();
-        (!flights.is_empty()).then(|| sum / some().count() as f64)
+        // Distances that differ by one at most, so that a pattern in the flights is not followed.
+        let count = flights.len().min(FLIGHTS_MAX);
+        let some = (0..count).map(|place| &flights[place * flights.len() / count]);
+        let sum: f64 = some.map(|flight| self.watched(flight.cpu).chance(flight, self.interval)).sum();
+        (count > 0).then(|| sum / count as f64)
     }
 
     /// Whether most slots on the CPU of `flight` were past when their thread returned from the one before; of all slots

@@ -161,7 +161,6 @@ impl<'a> Placements<'a> {
     }
 }
 
-/// What is shown of one placement.
 struct PlacementFigures {
     placement: Placement,
     share: f64,

@@ -87,7 +87,6 @@ pub struct ExplainedGroup {
     pub chance: f64,
 }
 
-/// Published figures with their verdicts.
 #[derive(Debug)]
 pub struct FigureCheck {
     /// In the order of the claims.

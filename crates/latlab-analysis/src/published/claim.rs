@@ -146,7 +146,6 @@ fn unknown_figure(name: &str) -> String {
     }
 }
 
-/// A claim that cannot be parsed.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("cannot read the claim `{text}`")]
 pub struct ClaimError {

@@ -21,7 +21,6 @@ pub(super) struct Rules {
     pub(super) place: fn(f64, f64) -> f64,
     /// Whether mean and median are exchanged.
     pub(super) exchanged: bool,
-    /// What is called the maximum.
     pub(super) maximum: PublishedFigure,
     /// Whether the maximum is called a quantile above the median.
     pub(super) maximum_as_quantile: bool,
@@ -79,7 +78,6 @@ impl Rules {
     }
 }
 
-/// Sorted numbers with their outline.
 #[derive(Clone, Debug)]
 pub(super) struct Numbers {
     sorted: Vec<f64>,

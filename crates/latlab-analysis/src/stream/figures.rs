@@ -110,7 +110,6 @@ pub struct StreamRates {
     pub delivered_bps: Option<f64>,
 }
 
-/// CPU time of one end.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct CpuCost {
     /// CPU time of its threads while they measured.
@@ -134,7 +133,6 @@ pub struct StreamFigures {
     pub rates: StreamRates,
     /// The times of which the delivered rate is known; `None` without any.
     pub intervals: Option<LevelSpans>,
-    /// UDP payload of each packet.
     pub size_bytes: u32,
     /// Datagrams that the receiver's own socket dropped during the run; `None` if it does not report them.
     pub socket_drops: Option<u64>,
@@ -142,7 +140,6 @@ pub struct StreamFigures {
     pub drops_are_merged: bool,
     /// CPU time of the senders.
     pub sender_cpu: Option<CpuCost>,
-    /// CPU time of the receiver.
     pub receiver_cpu: Option<CpuCost>,
     /// Most packets sent in one burst.
     pub burst_packets: u64,

@@ -39,7 +39,6 @@ impl GoalEnd {
     }
 }
 
-/// The result for one goal.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GoalFigures {
     pub goal: LossGoal,
@@ -48,7 +47,6 @@ pub struct GoalFigures {
     pub end: GoalEnd,
 }
 
-/// The result of a search.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SearchFigures {
     pub goals: Vec<GoalFigures>,
@@ -208,7 +206,6 @@ struct StageProbes {
     unsent: u64,
 }
 
-/// Adds each probe to its stage.
 fn assign(batch: &ProbeBatch, stage_at: &dyn Fn(i64) -> Option<usize>, stages: &mut [StageProbes]) {
     for row in 0..batch.rows {
         let (sent, received) = (value_at(&batch.sent_ns, row), value_at(&batch.received_ns, row));

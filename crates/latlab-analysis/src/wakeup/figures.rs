@@ -255,7 +255,6 @@ pub struct CpuActivity {
     /// Its idle states, the shallowest first; empty if the kernel does not manage them.
     #[serde(rename = "idle_states")]
     pub states: Vec<StateShare>,
-    /// Its clock rates at the samples.
     #[serde(rename = "frequency_khz")]
     pub rate: Option<ClockRates>,
 }
@@ -267,7 +266,6 @@ pub struct StateShare {
     pub name: String,
     /// The longest time to leave it, as the driver states.
     pub exit_latency_us: Option<u32>,
-    /// The share of the time.
     #[serde(rename = "ratio")]
     pub share: f64,
 }

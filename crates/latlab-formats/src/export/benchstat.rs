@@ -15,7 +15,6 @@ const DIGITS: usize = 15;
 /// such as `v1-8` must not stand there.
 const LAST_PART: &str = "/by=latlab";
 
-/// A run as a line.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BenchmarkLine<'a> {
     pub metric: Metric,

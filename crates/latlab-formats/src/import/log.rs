@@ -167,7 +167,6 @@ impl LogBlock {
         self.probes.len() + self.values.len() + self.intervals.len()
     }
 
-    /// Whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -43,7 +43,6 @@ pub struct Agent {
     peer: String,
 }
 
-/// The samples of a remote host.
 #[derive(Debug, Default)]
 pub(crate) struct RemoteSamples {
     /// In order of time, on the clock of the remote host.

@@ -59,18 +59,10 @@ pub enum AgentError {
     },
     /// A message that the protocol does not permit.
     #[error("unknown message from the agent of `{peer}`")]
-    Unknown {
-        peer: String,
-        /// The error in the message.
-        what: String,
-    },
+    Unknown { peer: String, what: String },
     /// The agent refused the request.
     #[error("`{peer}` refuses: {}", refusal.message)]
-    Refused {
-        peer: String,
-        /// The failure that it reported.
-        refusal: Failure,
-    },
+    Refused { peer: String, refusal: Failure },
     /// The address to send probes to is unknown.
     #[error("the address at which to measure `{peer}` is not known")]
     NoAddress { peer: String },

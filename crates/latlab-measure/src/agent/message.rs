@@ -93,14 +93,12 @@ pub enum SettingsRequest {
 pub enum LoadsRequest {
     /// Begin to start these loads. Their figures count from the moment a run is armed.
     Start {
-        /// The loads of the peer.
         loads: Vec<LoadSpec>,
         /// The path of network loads; `None` without network loads.
         path: Option<NetLoadPath>,
     },
     /// Report the state of the loads.
     Look,
-    /// Begin to end the loads.
     End,
 }
 
@@ -136,7 +134,6 @@ pub enum LoadsStatus {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Reply {
-    /// The agent's version and address.
     Greeting(Greeting),
     Done,
     Reflector {
@@ -148,14 +145,12 @@ pub enum Reply {
     },
     /// The settings after the request.
     Settings(Vec<SettingFacts>),
-    /// The state of its loads.
     Loads(LoadsStatus),
     Disarmed {
         /// How a reflector process died during the run, such as `killed by SIGKILL`; `None` if it runs.
         reflector_died: Option<String>,
     },
     Facts(Box<HostFacts>),
-    /// The clocks of its host.
     Clocks(ClockAnchor),
     Samples(SamplePage),
     Error(Failure),
@@ -195,7 +190,7 @@ const fn is_zero(count: &u64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::{LoadKind, LoadSpec, Setting, SettingSpec, Side};
+    use crate::plan::{LoadKind, LoadSpec, Setting, SettingSpec, Side, defaults};
 
     #[test]
     fn messages_have_the_documented_json() {
@@ -264,5 +259,14 @@ mod tests {
         }
         let deep = "[".repeat(100_000);
         assert!(serde_json::from_str::<Request>(&deep).is_err());
+    }
+
+    #[test]
+    fn heartbeats_stay_within_64_bytes_a_second() {
+        let beat = frame_of(&Request::Heartbeat).len() as i64;
+        assert!(beat * Nanos::from_secs(1).0 <= 64 * defaults::AGENT_BEAT.0, "{beat} bytes each");
+        // After the loss of one heartbeat the host is still restored within 2 s.
+        assert!(defaults::AGENT_BEAT.saturating_mul(2) < defaults::AGENT_SILENCE);
+        assert!(defaults::AGENT_SILENCE < Nanos::from_secs(2));
     }
 }

@@ -148,7 +148,6 @@ pub enum KnobError {
         place: String,
         /// The process that set it.
         pid: u32,
-        /// The page of the journal.
         page: PathBuf,
     },
     /// The journal cannot be written. Nothing was changed.

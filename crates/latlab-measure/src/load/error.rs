@@ -8,7 +8,6 @@ use thiserror::Error;
 use crate::diagnostics::{Explain, Failure};
 use crate::units::human::grouped;
 
-/// An error of starting a load.
 #[derive(Debug, Error)]
 pub enum LoadError {
     /// Its process cannot be started.
@@ -21,11 +20,7 @@ pub enum LoadError {
     },
     /// Its process reported a failure.
     #[error("cannot make the load `{load}`: {failure}")]
-    Refused {
-        load: String,
-        /// The failure that it reported.
-        failure: Failure,
-    },
+    Refused { load: String, failure: Failure },
     /// A CPU does not exist, or latlab may not use it.
     #[error("cannot work on CPU `{cpu}`")]
     CpuAbsent {

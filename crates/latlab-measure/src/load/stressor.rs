@@ -81,7 +81,6 @@ pub enum StressorEvent {
 }
 
 impl StressorEvent {
-    /// The event as one line of JSON.
     pub fn line(&self) -> String {
         serde_json::to_string(self).unwrap_or_default()
     }

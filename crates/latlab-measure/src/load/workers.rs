@@ -128,7 +128,6 @@ const LONG_WINDOW: Nanos = Nanos::from_secs(5);
 /// The part of a window that must have passed for it to count: readings are late when the reader waits for a CPU.
 const WINDOW_PART_MIN: f64 = 0.9;
 
-/// A reading of the meter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Reading {
     at_ns: i64,

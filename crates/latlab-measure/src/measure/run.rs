@@ -179,7 +179,6 @@ pub struct UnansweredProbes {
 }
 
 impl UnansweredProbes {
-    /// Whether the runs end for this reason.
     pub(super) fn ends_runs(self) -> bool {
         self.span >= defaults::UNANSWERED_MAX && self.probes >= defaults::UNANSWERED_PROBES
     }
@@ -265,7 +264,6 @@ impl Slice {
 /// The source of the CPU number that a loop records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CpuSource {
-    /// The thread is pinned to this CPU.
     Pinned(u16),
     /// Read from the vDSO each time; `None` on architectures on which that is a system call.
     Running,
@@ -309,7 +307,6 @@ impl SessionLifetime {
     }
 }
 
-/// The packets of a session.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SessionTraffic {
     /// UDP payload or message size of each packet.
@@ -394,7 +391,6 @@ impl<'a> RunContext<'a> {
         self.peer.expect("a plan with a path has a peer")
     }
 
-    /// The options of sessions with the peer.
     pub(super) fn sessions(&self) -> SessionOptions<'a> {
         SessionOptions { key: self.key, lifetime: self.lifetime, xdp: None, stop: self.stop }
     }

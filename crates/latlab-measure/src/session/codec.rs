@@ -17,7 +17,6 @@ use crate::wire::{
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Answer {
-    /// The probe that it answers.
     pub seq: Seq,
     pub reflector_received: Option<Stamp<ReflectorClock>>,
     pub reflector_sent: Option<Stamp<ReflectorClock>>,
@@ -138,7 +137,6 @@ impl Stray {
     }
 }
 
-/// A session at its sender.
 #[derive(Debug)]
 pub struct NativeSession {
     session: u16,

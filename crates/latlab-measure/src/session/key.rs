@@ -167,11 +167,7 @@ pub enum KeyError {
     },
     /// The content is not a key.
     #[error("`{name}` contains no latlab key")]
-    Foreign {
-        name: String,
-        /// The error in the content.
-        what: String,
-    },
+    Foreign { name: String, what: String },
     /// Shorter than 128 bit.
     #[error("the key in `{name}` is too short: `{bits}` bit")]
     TooShort { name: String, bits: usize },

@@ -37,7 +37,6 @@ pub struct LoadedPath<'a> {
     pub peer: SocketAddr,
     /// Local end and socket options.
     pub path: &'a PathSpec,
-    /// The key shared with the peer.
     pub key: Option<&'a PreSharedKey>,
     /// The longest duration of the loads; `None` if unknown.
     pub lasting: Option<Nanos>,
@@ -253,12 +252,12 @@ pub enum NetLoadEvent {
     },
     /// The load cannot be started, or broke off.
     Refused(Failure),
-    /// The load has ended as requested.
-    Ended { report: Box<StreamReport> },
+    Ended {
+        report: Box<StreamReport>,
+    },
 }
 
 impl NetLoadEvent {
-    /// The event as one line of JSON.
     pub fn line(&self) -> String {
         serde_json::to_string(self).unwrap_or_default()
     }

@@ -24,7 +24,6 @@ const ATTEMPTS_AT_MS: [i64; 5] = [0, 200, 600, 1_200, 2_000];
 /// The handshake fails after this time, and then the confirmation.
 const HANDSHAKE_TIMEOUT: Nanos = Nanos::from_secs(3);
 
-/// A session to be requested.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionParams {
     /// Name of the peer in messages: `192.0.2.9:9862`.
@@ -337,13 +336,7 @@ pub enum SessionError {
     },
     /// An AF_XDP socket has one queue of its interface.
     #[error("packets from `{peer}` do not arrive at queue {queue} of `{interface}`")]
-    OtherQueue {
-        peer: String,
-        /// The interface of this end.
-        interface: String,
-        /// The queue of the socket.
-        queue: u32,
-    },
+    OtherQueue { peer: String, interface: String, queue: u32 },
     /// The stop flag was set.
     #[error("interrupted before `{peer}` opened a session")]
     Interrupted { peer: String },
@@ -385,7 +378,6 @@ pub enum SessionError {
     #[error("`{peer}` refuses the session: {}", refusal(*reason, *limit))]
     Refused {
         peer: String,
-        /// The cap that was reached.
         reason: RefuseReason,
         /// The value of the cap.
         limit: u64,

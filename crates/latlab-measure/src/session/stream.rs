@@ -111,7 +111,6 @@ impl UpStream {
         self.options
     }
 
-    /// A new POLL and its number.
     pub fn poll(&mut self) -> (u64, &[u8]) {
         let number = self.session.write_poll(0, &mut self.poll);
         (number, &self.poll)
@@ -170,7 +169,6 @@ pub struct DownCounts {
 /// The meaning of a datagram for a down-stream.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum DownMessage {
-    /// A packet of the stream, counted.
     Packet,
     /// The reflector's count of sent packets.
     Tally(StreamTally),

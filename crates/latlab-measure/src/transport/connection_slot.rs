@@ -66,7 +66,6 @@ pub(super) struct ConnectionSlot {
     checks_without_progress: u8,
 }
 
-/// A connection and its buffers.
 #[derive(Debug)]
 struct Connection {
     socket: OwnedFd,

@@ -78,12 +78,7 @@ pub enum TransportError {
     },
     /// The kernel or the driver refused an AF_XDP socket, or its program.
     #[error("cannot open an AF_XDP socket on `{interface}` queue {queue}")]
-    Xdp {
-        interface: String,
-        /// The number of its queue.
-        queue: u32,
-        source: io::Error,
-    },
+    Xdp { interface: String, queue: u32, source: io::Error },
     /// The program that answers in the network driver was refused.
     #[error("cannot answer in the driver of `{interface}`")]
     XdpProgram { interface: String, source: io::Error },
@@ -341,26 +336,16 @@ pub enum SendModeError {
     ChecksumOff,
     /// A packet with its headers exceeds the path MTU, and segments are not fragmented.
     #[error("cannot send packets of {size_bytes} bytes by `gso` on this path")]
-    SegmentOverMtu {
-        /// UDP payload of each packet.
-        size_bytes: u32,
-    },
+    SegmentOverMtu { size_bytes: u32 },
     /// Before Linux 6.11 the device must compute checksums.
     #[error("cannot send by `gso` through a device that computes no checksums")]
     NoChecksumOffload,
     /// Packets past the network stack are not fragmented, and one exceeds what the interface carries.
     #[error("cannot send packets of {size_bytes} bytes past the network stack")]
-    TooLongForXdp {
-        /// UDP payload of each packet.
-        size_bytes: u32,
-        most_bytes: u32,
-    },
+    TooLongForXdp { size_bytes: u32, most_bytes: u32 },
     /// Fragmentation is forbidden, and a packet exceeds the path MTU.
     #[error("cannot send packets of {size_bytes} bytes in one piece on this path")]
-    TooLong {
-        /// UDP payload of each packet.
-        size_bytes: u32,
-    },
+    TooLong { size_bytes: u32 },
 }
 
 impl SendModeError {

@@ -330,7 +330,6 @@ pub struct DriverSession {
     pub peer: SocketAddr,
     /// The length of each probe.
     pub size_bytes: u32,
-    /// The end of its duration.
     pub ends_at: Stamp<ReflectorClock>,
     /// It ends after this time without a probe.
     pub idle: Nanos,
@@ -350,7 +349,6 @@ pub struct DriverCounts {
     pub newest_at: Stamp<ReflectorClock>,
 }
 
-/// Threads that receive for a socket.
 pub trait ReceivingThreads {
     /// Calls `work` at once, and then each time that messages came, in the thread that received them, for about `span`.
     fn run_within(&self, span: Nanos, work: &mut (dyn FnMut() + Send));

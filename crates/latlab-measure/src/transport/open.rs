@@ -22,7 +22,6 @@ use crate::plan::{DdsSpec, PathSpec, SenderSocketOptions, TransportKind, WaitMod
 
 /// The types that implement one kind of transport. Loops are generic over them and compiled once for each kind.
 pub trait TransportFamily: 'static {
-    /// The kind, with its properties.
     const KIND: TransportKind;
     /// Sends probes, one at a time.
     type Path: PathTransport;
@@ -83,7 +82,6 @@ pub struct PathOptions<'a> {
     pub stop: &'a AtomicBool,
 }
 
-/// The address of a reflector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ListenAddress {
     /// One address and port; port 0: the kernel's choice.

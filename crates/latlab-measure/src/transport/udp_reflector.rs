@@ -242,7 +242,6 @@ impl ReflectorSocket for UdpReflector {
     }
 }
 
-/// One datagram and its sender.
 #[inline]
 fn receive_from(fd: BorrowedFd<'_>, buffer: &mut [u8], spins: bool) -> io::Result<Option<(usize, SocketAddr)>> {
     let mut peer = Address::empty();

@@ -62,7 +62,6 @@ impl WaitStrategy {
     }
 }
 
-/// One wait for one message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WaitStep {
     /// Receive with the socket's time-out.

@@ -42,7 +42,6 @@ impl ExperimentFormat {
     }
 }
 
-/// A recipe and its parameters.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecipeFacts {
     pub name: String,
@@ -55,7 +54,6 @@ pub struct RecipeFacts {
 pub struct RunKey {
     /// From 1.
     pub block: u32,
-    /// The factors of its condition.
     pub factors: BTreeMap<String, String>,
     /// Number of the run among those of its condition in this block, from 1.
     pub repetition: u32,
@@ -146,6 +144,5 @@ impl RunState {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ExcludedCondition {
     pub factors: BTreeMap<String, String>,
-    /// Why it cannot be measured.
     pub reason: String,
 }

@@ -130,7 +130,6 @@ pub struct HostSample {
     pub end_ns: i64,
     /// The CPU of the sampler, if known.
     pub sampler_cpu: Option<u16>,
-    /// The host as a whole.
     pub host: HostReadings,
     /// Each CPU that was online when sampling began, ascending.
     pub cpus: Vec<(u16, CpuReadings)>,

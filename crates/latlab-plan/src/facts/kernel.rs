@@ -147,7 +147,6 @@ pub struct MemoryFacts {
 #[serde(default)]
 pub struct CounterFacts {
     pub cpu_ticks: Option<CpuTicks>,
-    /// Context switches of all CPUs.
     pub context_switches: Option<u64>,
     /// Interrupts with a count above 0, by their number or the short name that the kernel gives them.
     pub interrupts: Option<BTreeMap<String, InterruptSource>>,

@@ -15,7 +15,7 @@ pub struct LoadReport {
     pub kind: String,
     /// The end of the load: `local` or `peer`.
     pub at: String,
-    /// The unit of the figures below: [`SHARE`], [`CPUS`], [`BYTES_PER_SECOND`], [`BITS_PER_SECOND`] or
+    /// The unit of the figures below: [`SHARE`], [`CPUS`], [`BYTES_PER_SECOND`] or [`BITS_PER_SECOND`].
     pub unit: String,
     /// As asked for; null: as much as possible.
     pub offered: Option<f64>,
@@ -71,7 +71,6 @@ pub struct WindowedRate {
 /// The counts of both ends of a stream. Bits are payload bits, or bits on an Ethernet wire if `wire` is set.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StreamReport {
-    /// UDP payload of each packet.
     pub size_bytes: u32,
     /// Whether rates count bits on an Ethernet wire.
     pub wire: bool,

@@ -37,7 +37,6 @@ pub struct LoggedValue {
 /// What a log states about all of its rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogFacts {
-    /// The tool that wrote it.
     pub tool: String,
     /// The version of that tool, if the log has it.
     pub version: Option<String>,

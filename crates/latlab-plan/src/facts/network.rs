@@ -32,7 +32,6 @@ pub struct NetworkFacts {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct InterfaceFacts {
-    /// Name in its network namespace.
     pub name: String,
     /// Kind of a virtual interface: `veth`, `bridge`; null for a device and for loopback.
     pub kind: Option<String>,
@@ -45,7 +44,6 @@ pub struct InterfaceFacts {
     pub transmit_queue_packets: Option<u32>,
     pub driver: Option<Driver>,
     pub speed_mbit_per_s: Option<u32>,
-    /// Sizes of the descriptor rings.
     pub ring: Option<RingSizes>,
     pub coalescing: Option<Coalescing>,
     pub channels: Option<Channels>,

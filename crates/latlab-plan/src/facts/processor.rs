@@ -45,7 +45,6 @@ pub struct Frequency {
     pub current_khz: Option<u64>,
 }
 
-/// An idle state of one CPU.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IdleState {
     /// The name that the driver gives it.

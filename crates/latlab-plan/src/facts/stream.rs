@@ -20,7 +20,6 @@ pub struct StreamInterval {
     pub seen: IntervalCounts,
 }
 
-/// The counts of an end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IntervalCounts {
     Offered {

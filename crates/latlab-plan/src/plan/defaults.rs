@@ -32,7 +32,6 @@ pub const PORT: u16 = 9862;
 pub const QUANTILES: [f64; 5] = [0.5, 0.9, 0.99, 0.999, 0.9999];
 /// Quantiles of the rates of a stream: low ones matter, and a minute has 600 intervals.
 pub const STREAM_QUANTILES: [f64; 5] = [0.1, 0.25, 0.5, 0.75, 0.9];
-/// Confidence of intervals by default.
 pub const CONFIDENCE: f64 = 0.95;
 /// The store, unless `--store` or `LATLAB_STORE` says otherwise.
 pub const STORE: &str = "./latlab-runs";

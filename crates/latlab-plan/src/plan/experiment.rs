@@ -22,7 +22,6 @@ pub struct Experiment {
     pub conditions: Vec<ExperimentCondition>,
     /// Number and order of the runs.
     pub design: Design,
-    /// The rows of its comparison.
     pub contrasts: Vec<Contrast>,
 }
 
@@ -39,7 +38,6 @@ pub struct ExperimentCondition {
 /// Factor → value, as typed.
 pub type Factors = BTreeMap<String, String>;
 
-/// A row of the comparison.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Contrast {
     pub metric: Metric,
@@ -62,7 +60,6 @@ pub struct Design {
     pub blocks: u32,
     /// The separation of successive blocks.
     pub between: BetweenBlocks,
-    /// Order of the runs of a block.
     pub order: RunOrder,
     pub seed: u64,
     /// Pause before a run whose condition differs from that of the previous run.
@@ -74,14 +71,12 @@ pub struct Design {
 /// The number of runs of each condition.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RunsRule {
-    /// A number in each block.
     PerBlock(u32),
     /// As many as are needed until intervals are narrow enough.
     Until {
         statistic: String,
         /// The half-width at which an interval is narrow enough, as a share of the value.
         half_width: f64,
-        /// The most runs of a condition.
         most: u32,
     },
 }
@@ -102,7 +97,6 @@ pub enum RunOrder {
     Listed,
 }
 
-/// One run of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ScheduledRun {
     /// Position in the block, from 1.

@@ -10,7 +10,6 @@ use super::transport::TransportKind;
 use super::wakeup::ConcurrentWakeups;
 use crate::units::Nanos;
 
-/// The content of the datagrams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Protocol {

@@ -20,7 +20,6 @@ use crate::facts::BareConditions;
 use crate::metric::Metric;
 use crate::units::Nanos;
 
-/// The runs of one command.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
     /// One run per size and source port.
@@ -168,7 +167,6 @@ pub struct RunSpec {
     pub settings: Vec<SettingSpec>,
     /// Whether probes carry an authentication tag.
     pub authenticated: bool,
-    /// Tags given by the user.
     pub tags: BTreeMap<String, String>,
     pub judging: SummaryDefaults,
 }
@@ -252,7 +250,6 @@ impl RunSpec {
         self.ping().expect("a run of probes")
     }
 
-    /// The parameters of a stream.
     pub const fn stream(&self) -> Option<&StreamRunSpec> {
         if let Work::Stream(stream) = &self.work { Some(stream) } else { None }
     }

@@ -14,7 +14,6 @@ pub enum Setting {
     Governor(String),
     /// The longest exit latency of idle states that the kernel may choose, in µs (PM QoS).
     CpuDmaLatency(u32),
-    /// Which idle states are disabled.
     IdleStates(IdleStates),
     /// Timer slack of a thread, by which the kernel may delay its timers to coalesce them, in ns.
     TimerSlack(u64),
@@ -84,7 +83,6 @@ impl Setting {
         }
     }
 
-    /// Whether it applies to an interface.
     pub const fn is_of_an_interface(&self) -> bool {
         matches!(self, Setting::Coalesce(_) | Setting::Offload(_) | Setting::Mtu(_))
     }

@@ -168,11 +168,9 @@ impl Direction {
     }
 }
 
-/// UDP payload of each packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PacketSize {
-    /// A number of bytes.
     Bytes(u32),
     /// That of an IP packet of 1,500 bytes, or the largest that fits the path if that is less; settled when the path is open.
     OnePacket,
@@ -209,7 +207,6 @@ pub struct StreamRunSpec {
     pub pace: Pace,
     /// Whether the rate counts bits on an Ethernet wire instead of payload bits.
     pub wire: bool,
-    /// UDP payload of each packet.
     pub size: PacketSize,
     /// Number of flows, each with a session, a source port and a sender thread of its own.
     pub flows: u16,

@@ -21,7 +21,6 @@ pub enum TransportKind {
 pub struct TransportProperties {
     pub word: &'static str,
     pub name: &'static str,
-    /// A message of a stream.
     pub message: &'static str,
     /// Messages travel in a connection, not in packets of their own: loss delays them, fragments do not occur, a slow
     /// receiver slows the sender down, and a reflector sends nothing on its own. Listening for it is an option of `serve`.

@@ -57,7 +57,6 @@ impl Via {
         }
     }
 
-    /// The call with that word.
     pub fn from_word(word: &str) -> Option<Via> {
         Via::ALL.into_iter().find(|via| via.word() == word)
     }
@@ -95,7 +94,6 @@ pub enum WakeupCpus {
 }
 
 impl WakeupCpus {
-    /// The CPUs, if they are known.
     pub fn known(&self) -> &[u16] {
         match self {
             WakeupCpus::These(cpus) => cpus,

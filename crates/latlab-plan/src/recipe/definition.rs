@@ -26,7 +26,6 @@ pub struct Recipe {
     /// Its file, with words such as `@RUNS@` that depend on target and scale.
     #[serde(skip)]
     template: &'static str,
-    /// The texts of these words by scale.
     words: BTreeMap<String, RecipeText>,
     /// The target if none is typed.
     pub usual_target: String,
@@ -46,7 +45,6 @@ pub enum Between {
     Reboots,
 }
 
-/// The extent of a recipe.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RecipeScale {
     Quick,
@@ -79,7 +77,6 @@ impl Recipe {
         self.template.contains("@TARGET@")
     }
 
-    /// The file of the experiment.
     pub fn file(&self, target: &str, scale: RecipeScale, between: Between) -> String {
         let quoted = format!("\"{}\"", target.replace('\\', "\\\\").replace('"', "\\\""));
         let with = |file: String, (word, text): (&String, &String)| file.replace(&format!("@{word}@"), text);
@@ -103,9 +100,7 @@ impl Recipe {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Published {
-    /// The heading of the columns.
     pub heading: String,
-    /// The metric that latlab measures.
     pub metric: Metric,
     /// The publication's unit in units of the metric, nanoseconds or bits a second.
     pub own_units: f64,
@@ -157,7 +152,6 @@ pub enum Column {
     Quantile(f64),
 }
 
-/// A row of a publication.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct PublishedRow {
@@ -182,7 +176,6 @@ fn figures<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Option<f64>
 }
 
 impl Published {
-    /// The kind of its runs.
     pub fn kind(&self) -> Kind {
         Kind::of_metric(self.metric)
     }

@@ -53,7 +53,6 @@ fn parts(report: &ExperimentReport, plot_width: usize, width: usize) -> Vec<Part
     parts
 }
 
-/// The results that only some experiments have.
 fn results(report: &ExperimentReport, plot_width: usize, width: usize) -> Vec<Part> {
     let spread = report.spread.as_ref().map(|runs| spread::parts(runs, plot_width, width));
     let aa_test = report.aa_test.as_ref().map(|test| Part::Table(aa_test::table(test)));

@@ -59,7 +59,7 @@ fn table(view: &RunSpread, title: &str, headings: &[String], cell: impl Fn(&Spre
 
 fn quartiles(view: &RunSpread) -> TableView {
     let headings = ["q1", "median", "q3", "IQR", "beyond"].map(str::to_owned);
-    table(view, "quartiles", &headings, |SpreadCell { box_plot, .. }, column| {
+    table(view, &format!("quartiles, {}", view.unit), &headings, |SpreadCell { box_plot, .. }, column| {
         let figures = [box_plot.q1, box_plot.median, box_plot.q3, box_plot.iqr()];
         let beyond = || format!("{} of {}", box_plot.outside.len(), box_plot.n);
         figures.get(column).map_or_else(beyond, |value| figure(*value, view))
@@ -72,7 +72,7 @@ fn blocks(view: &RunSpread) -> Option<TableView> {
     let shown = if numbers.len() > BLOCKS_SHOWN { &[] } else { &numbers[..] };
     let headings: Vec<String> =
         shown.iter().map(|number| format!("block {number}")).chain(["between blocks".into()]).collect();
-    let title = "median of each block, and the share of the variance that lies between blocks";
+    let title = format!("median of each block, {}, and the share of the variance that lies between blocks", view.unit);
     let cell = |cell: &SpreadCell, column: usize| match shown.get(column) {
         None => cell.between_blocks.map_or(ABSENT.into(), percent),
         Some(number) => {
@@ -80,7 +80,7 @@ fn blocks(view: &RunSpread) -> Option<TableView> {
             block.map_or(ABSENT.into(), |one| figure(one.median, view))
         }
     };
-    (numbers.len() > 1).then(|| table(view, title, &headings, cell))
+    (numbers.len() > 1).then(|| table(view, &title, &headings, cell))
 }
 
 fn numbers(view: &RunSpread) -> Vec<u32> {

@@ -7,7 +7,6 @@ use crate::units::human::{TimeUnit, general, grouped, percent, quantile, signed,
 
 /// The share of an axis that stays free at either end.
 const MARGIN: f64 = 0.04;
-/// Most ticks of a linear axis.
 const MOST_TICKS: f64 = 40.0;
 /// Distances between labelled decades, from the finest to the coarsest.
 const DECADE_STRIDES: [i32; 4] = [1, 2, 3, 5];

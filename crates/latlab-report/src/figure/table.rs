@@ -85,7 +85,6 @@ fn values(shape: Shape, mark: &Mark) -> Vec<(Column, f64)> {
     [of_axis(&mark.x, false), of_axis(&mark.y, true)].concat()
 }
 
-/// The rows and columns of a figure.
 struct FigureData<'a> {
     rows: Vec<Row<'a>>,
     columns: Vec<Column>,

@@ -35,7 +35,6 @@ pub struct PageInput<'a> {
 pub struct PageCondition<'a> {
     /// Its name among the others; empty if it is the only one.
     pub name: &'a str,
-    /// The number of its runs.
     pub runs: usize,
 }
 
@@ -43,7 +42,6 @@ pub struct PageCondition<'a> {
 pub struct PageExperiment<'a> {
     /// Its report; comparisons are those of [`PageInput`].
     pub report: &'a ExperimentReport,
-    /// The text of its file.
     pub file: &'a str,
 }
 

@@ -14,7 +14,6 @@ const BOXED_RUNS: usize = 5;
 /// Most runs of a condition within its whiskers that are points.
 const POINTS: usize = 200;
 
-/// A statistic of runs.
 pub(super) struct PlottedStatistic {
     /// As in tables: `p50`.
     pub(super) word: &'static str,

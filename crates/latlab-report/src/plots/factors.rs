@@ -114,7 +114,6 @@ fn swept<'a>(factors: &[VariedFactor<'a>]) -> Option<SweptFactor<'a>> {
     })
 }
 
-/// The conditions of one line.
 struct SweptLine<'a> {
     name: String,
     conditions: Vec<&'a PlotCondition>,

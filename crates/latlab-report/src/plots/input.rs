@@ -16,7 +16,6 @@ pub struct PlotInput<'a> {
     pub comparisons: Option<&'a Comparisons>,
 }
 
-/// A condition with its runs.
 #[derive(Clone, Debug)]
 pub struct PlotCondition {
     /// Its name in words, as in the tables.
@@ -74,7 +73,6 @@ pub(super) fn thing(metric: Metric) -> &'static str {
     }
 }
 
-/// The caption of one run.
 pub(super) fn of_run(run: &RunDistribution) -> String {
     format!("{} {}", probes(std::iter::once(run), run.metric), convention(run.metric))
 }

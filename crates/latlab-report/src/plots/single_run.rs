@@ -112,7 +112,6 @@ fn lossy(grid: &DelayGrid) -> impl Iterator<Item = (usize, u64)> {
     grid.lost.iter().copied().enumerate().filter(|(_, count)| *count > 0)
 }
 
-/// Begin and end of a column.
 fn ends(grid: &DelayGrid, column: usize) -> [f64; 2] {
     let width = grid.column_ns.0 as f64;
     [column as f64 * width, (column + 1) as f64 * width]

@@ -29,7 +29,6 @@ struct ShownCurves<'a> {
     /// The share of half a probe of the largest run, so that one probe is above the end of the axis.
     least: f64,
     has_losses: bool,
-    /// Whether a condition has several runs.
     has_several_runs: bool,
 }
 

@@ -20,7 +20,6 @@ pub(super) const LABEL: usize = 13;
 pub(super) const NARROW: usize = 60;
 pub(super) const INDENT: usize = 2;
 
-/// Which caveats are shown as text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CaveatChoice {
     /// The first three that are not notes: `--quiet`.
@@ -60,7 +59,6 @@ impl Style {
         Style { colour, width, caveats }
     }
 
-    /// Indentation of text with labels.
     pub(crate) fn indent(self) -> usize {
         if self.width < NARROW { INDENT } else { LABEL }
     }

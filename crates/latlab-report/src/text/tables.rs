@@ -179,7 +179,6 @@ struct Group<'a> {
 }
 
 impl Group<'_> {
-    /// Width of the columns with their gaps.
     fn columns_width(&self) -> usize {
         self.columns.iter().map(AlignedColumn::needed).sum()
     }

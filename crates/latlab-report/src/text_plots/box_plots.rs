@@ -14,7 +14,6 @@ const OPEN: &str = "; → infinite: figures of runs that lost too many probes co
 /// Columns between a label and its box plot.
 const GAP: usize = 2;
 
-/// A box plot with its label.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LabelledBox<'a> {
     pub(crate) label: &'a str,

@@ -76,7 +76,6 @@ impl Drop for Mapping {
 pub struct Frame {
     /// The offset of the frame in the memory.
     address: u64,
-    /// The number of the memory.
     umem: u32,
 }
 

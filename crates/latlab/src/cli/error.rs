@@ -157,7 +157,6 @@ fn bad_value(context: Context) -> Failure {
     }
 }
 
-/// A value that its parser refused.
 fn refused_value(context: Context) -> Failure {
     match context.0.source().and_then(|source| source.downcast_ref::<Refusal>()) {
         Some(Refusal { cause, hint }) => {

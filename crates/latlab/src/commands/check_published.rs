@@ -160,7 +160,6 @@ fn recorded(recording: &Recording, name: &str, job: &CheckPublishedJob) -> Resul
     })
 }
 
-/// The numbers of a file.
 fn of_numbers(mut log: OpenLog, job: &CheckPublishedJob, path: &Path) -> Result<PublishedData, Failure> {
     let given = [("--direction", job.direction.is_some()), ("--metric", job.typed.sample.metric.is_some())];
     if let Some((option, _)) = given.into_iter().find(|(_, is_given)| *is_given) {

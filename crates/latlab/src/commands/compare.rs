@@ -30,7 +30,6 @@ use crate::report::ministat::{MinistatForm, MinistatGroup, render};
 use crate::report::{markdown, text};
 use crate::stats::Outline;
 
-/// What is compared, by which statistics.
 pub(super) struct CompareJob<'a> {
     pub(super) sources: Sources,
     pub(super) comparing: &'a ComparingArgs,
@@ -211,7 +210,6 @@ fn contrasts_of_file(job: &CompareJob<'_>) -> Result<Option<Vec<Contrast>>, Fail
     }
 }
 
-/// The request for files of numbers.
 fn request_of_numbers(job: &CompareJob<'_>) -> Result<ComparisonRequest, Failure> {
     job.comparing.gate.iter().try_for_each(|gate| ChangeGate::expect_value(gate))?;
     expect_numbers(job.comparing, &job.sources, job.shift)?;

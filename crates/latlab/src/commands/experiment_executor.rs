@@ -27,7 +27,6 @@ use crate::units::Nanos;
 /// Executes the runs of an experiment.
 pub(super) struct ExperimentExecutor<'a> {
     job: &'a ExperimentJob,
-    /// The store of the recordings.
     store: Store,
     signals: &'a SignalWatch,
     console: &'a Console,

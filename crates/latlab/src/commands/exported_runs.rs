@@ -66,7 +66,6 @@ impl From<Failure> for ExportBreak {
 /// A run that is exported, without its rows.
 pub(super) struct ExportedRun {
     pub(super) path: PathBuf,
-    /// The name of its directory.
     pub(super) name: String,
     pub(super) id: String,
     pub(super) kind: Kind,

@@ -82,7 +82,6 @@ struct StoreContents {
 
 struct ListedRecording {
     listing: Listing,
-    /// The experiment that it belongs to.
     experiment: Option<PathBuf>,
     view: ListingView,
 }

@@ -234,7 +234,6 @@ pub(super) fn are_numbers(groups: &[PathGroup]) -> Result<bool, Failure> {
     }
 }
 
-/// Groups of the numbers in files.
 pub(super) fn of_numbers(paths: &[PathGroup], sources: &Sources) -> Result<RunGroups, Failure> {
     let named = all_numbers(paths, &sources.column)?;
     for group in &named {
@@ -459,7 +458,6 @@ impl FoundRun {
     }
 }
 
-/// The runs in a path.
 pub(super) struct FoundRuns {
     pub(super) runs: Vec<FoundRun>,
     pub(super) damaged: Vec<String>,

@@ -74,7 +74,6 @@ pub(super) enum OutputTarget<'a> {
     File(OutputFile, PathBuf),
     /// A pipe, a device, or standard output.
     Stream(BufWriter<File>, Option<PathBuf>),
-    /// Standard output that is a terminal.
     Terminal(TerminalLines<'a>),
 }
 
@@ -131,7 +130,6 @@ impl<'a> OutputTarget<'a> {
         OutputTarget::judged(written, path.as_deref())
     }
 
-    /// The result of writing to this target.
     pub(super) fn judge(&self, written: io::Result<()>) -> Result<(), Failure> {
         let path = match self {
             OutputTarget::File(_, path) => Some(path.as_path()),

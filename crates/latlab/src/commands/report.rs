@@ -157,7 +157,6 @@ fn expect_no_metric(metric: Option<&str>) -> Result<(), Failure> {
         .hint("leave it out, or say what a group is: `--by FACTOR` or `--group NAME=GLOB`"))
 }
 
-/// The directory of the only path.
 fn name_of(paths: &[PathGroup]) -> Option<String> {
     let only = match paths {
         [PathGroup { members, .. }] if members.len() == 1 => members[0].canonicalize().ok(),

@@ -65,7 +65,6 @@ impl Mark {
 /// Capabilities of one output stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Screen {
-    /// The stream is a terminal.
     pub terminal: bool,
     /// Colours, if the terminal has them and `NO_COLOR` is not set.
     pub colour: Colour,

@@ -438,7 +438,6 @@ impl OpenExperiment {
         &self.path
     }
 
-    /// The text of its file.
     pub fn text(&self) -> &str {
         &self.text
     }

@@ -14,12 +14,7 @@ use crate::recording::RecordingError;
 #[derive(Debug, Error)]
 pub enum ExperimentError {
     #[error("cannot {action} `{}`", path.display())]
-    Refused {
-        action: &'static str,
-        path: PathBuf,
-        /// The error of the call.
-        source: io::Error,
-    },
+    Refused { action: &'static str, path: PathBuf, source: io::Error },
     /// The directory holds no experiment.
     #[error("`{}` is not an experiment", path.display())]
     NotAnExperiment { path: PathBuf },
@@ -28,11 +23,7 @@ pub enum ExperimentError {
     Damaged { path: PathBuf, cause: String },
     /// It has runs, and its journal does not say which: they would be repeated.
     #[error("the experiment `{}` has runs, but its journal cannot be read", path.display())]
-    Unreadable {
-        path: PathBuf,
-        /// The error of its journal.
-        source: Box<ExperimentError>,
-    },
+    Unreadable { path: PathBuf, source: Box<ExperimentError> },
     /// A later version wrote it in a form that this one would misread.
     #[error("the experiment `{}` has format {}.{}", path.display(), found.major, found.minor)]
     NewerVersion {
@@ -62,17 +53,10 @@ pub enum ExperimentError {
     Exchanged { path: PathBuf, program: String },
     /// The next block needs another boot.
     #[error("block {block} of `{}` needs a reboot first", path.display())]
-    SameBoot {
-        path: PathBuf,
-        /// The block that is next.
-        block: u32,
-    },
+    SameBoot { path: PathBuf, block: u32 },
     /// The boot id cannot be read.
     #[error("it is not known whether this host was rebooted")]
-    UnknownBoot {
-        /// The error of reading it.
-        cause: String,
-    },
+    UnknownBoot { cause: String },
     /// A recording of it cannot be read.
     #[error(transparent)]
     Recording(#[from] RecordingError),

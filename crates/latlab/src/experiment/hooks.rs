@@ -131,7 +131,6 @@ pub(crate) struct HookWait<'a> {
 /// The hooks of an experiment, and what they have left running.
 #[derive(Debug)]
 pub(crate) struct HookRunner {
-    /// The directory of the outputs.
     outputs: PathBuf,
     experiment: String,
     /// The block whose `before-block` was run, and what it has left.

@@ -48,7 +48,10 @@ pub(crate) enum JournalEntry {
         file_blake3: Option<String>,
     },
     /// A process opened it to run what is due.
-    Opened { pid: u32, boot_id: Option<String> },
+    Opened {
+        pid: u32,
+        boot_id: Option<String>,
+    },
     /// `--force` continues with a changed file.
     Changed {
         /// The new name of the previous file, in the experiment's directory.
@@ -58,7 +61,10 @@ pub(crate) enum JournalEntry {
         file_blake3: Option<String>,
     },
     /// A block is about to begin.
-    BlockBegan { block: u32, boot_id: Option<String> },
+    BlockBegan {
+        block: u32,
+        boot_id: Option<String>,
+    },
     /// A run is about to begin.
     RunBegan {
         #[serde(flatten)]
@@ -77,11 +83,18 @@ pub(crate) enum JournalEntry {
         reason: Option<String>,
     },
     /// A condition of a recipe is given up: this host cannot measure it.
-    ConditionDropped { factors: Factors, reason: String },
-    /// All runs of a block have ended.
-    BlockEnded { block: u32, boot_id: Option<String> },
+    ConditionDropped {
+        factors: Factors,
+        reason: String,
+    },
+    BlockEnded {
+        block: u32,
+        boot_id: Option<String>,
+    },
     /// The stop rule held after this block.
-    NarrowEnough { block: u32 },
+    NarrowEnough {
+        block: u32,
+    },
     /// Nothing is left to do.
     Finished {
         /// How many looks its file declared, if any; `None` before format 1.2.
@@ -157,7 +170,6 @@ impl JournalChecksum {
     }
 }
 
-/// The process that runs an experiment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RunnerProcess {
     /// `None` if it is not in the journal yet.

@@ -16,7 +16,6 @@ use crate::units::Nanos;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RunResult {
     pub(crate) outcome: RunOutcome,
-    /// The name of its recording.
     pub(crate) recording: Option<String>,
     /// Why it failed, could not begin, or was interrupted if not by a signal.
     pub(crate) failure: Option<Failure>,
@@ -84,7 +83,6 @@ pub(crate) trait RunExecutor {
         Ok(PrecisionResult::Wide)
     }
     fn end_block(&mut self) {}
-    /// Shows an event to the user.
     fn show(&mut self, _event: ExperimentEvent<'_>) {}
 }
 

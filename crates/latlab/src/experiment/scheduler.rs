@@ -17,7 +17,6 @@ pub(crate) enum NextStep {
         block: u32,
     },
     Run(DueRun),
-    /// All runs of a block have ended.
     EndBlock {
         block: u32,
     },

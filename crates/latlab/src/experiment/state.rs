@@ -7,7 +7,6 @@ use crate::analysis::comparison::Look;
 use crate::facts::{ExcludedCondition, RecipeFacts, RunKey, RunOutcome, RunState};
 use crate::plan::Factors;
 
-/// The progress of an experiment.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ExperimentState {
     pub id: String,
@@ -39,7 +38,6 @@ pub struct ExperimentState {
 pub struct BlockState {
     /// The boot in which its last entry was written.
     pub boot_id: Option<String>,
-    /// All of its runs have ended.
     pub ended: bool,
 }
 

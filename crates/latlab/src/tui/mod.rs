@@ -47,7 +47,6 @@ impl LiveRates {
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct LiveState<'a> {
-    /// The heading of the run.
     pub heading: &'a str,
     /// The name of its delays: `round trip delay`; `None` of a stream, which has none.
     pub delay: Option<&'a str>,

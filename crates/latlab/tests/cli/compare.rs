@@ -196,3 +196,20 @@ fn a_recording_of_a_store_without_its_manifest_keeps_no_gate_and_is_listed_as_da
         summary.stderr(contains(name)).failure(2);
     }
 }
+
+#[test]
+fn a_strict_limit_is_broken_by_the_limit_itself() {
+    // Compared by logarithms, whose inverse is rounded.
+    for (from, to, gate, code) in [
+        (5, 5, "value<0", 1),
+        (5, 5, "value<=0", 0),
+        (200, 300, "value<=50%", 0),
+        (10, 11, "value<10%", 1),
+        (7, 14, "value<100%", 1),
+        (7, 14, "value<=100%", 0),
+    ] {
+        let lines = |value: i32| format!("{value}\n").repeat(12);
+        let lab = Latlab::new().file("a", lines(from)).file("b", lines(to)).line("compare a b --gate").arg(gate);
+        lab.start().exits(code);
+    }
+}

@@ -307,6 +307,11 @@ fn an_agent_that_names_another_reflector_address_is_refused_and_gets_no_probe() 
     for (configured, reached, refusal) in [
         ("127.0.0.1", "127.0.0.3", Some("`ssh:far` says that ssh reached it at `127.0.0.3`")),
         ("no.such.host.invalid", "127.0.0.3", Some("are not known here")),
+        ("224.0.0.1", "224.0.0.1", Some("cannot measure `ssh:far` at `224.0.0.1`")),
+        ("255.255.255.255", "255.255.255.255", Some("cannot measure `ssh:far` at `255.255.255.255`")),
+        ("ff02::1", "ff02::1", Some("cannot measure `ssh:far` at `ff02::1`")),
+        // A process that keeps its output open.
+        ("127.0.0.1'; sleep 60 & exit; echo '", "127.0.0.1", None),
         ("localhost", "127.0.0.1", None),
         ("127.0.0.1", "::ffff:127.0.0.1", None),
     ] {

@@ -208,8 +208,9 @@ fn lab(rights: &Rights) -> Option<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::findings::tests::{BLOCKING, SPINNING, find, message, on, severity};
+    use super::super::findings::tests::{BLOCKING, SPINNING, find, judged, message, on, severity};
     use super::*;
+    use crate::facts::{ClockDiscipline, ClockKeeper, HostFacts};
     use crate::host::root::tests::FakeHost;
     use crate::plan::EndSpec;
 
@@ -220,6 +221,33 @@ mod tests {
                 FakeHost::new().with("proc/sys/kernel/ostype", "Linux").with("proc/sys/kernel/osrelease", release);
             assert_eq!(find(&on(&host, &BLOCKING), "kernel-version").is_some(), old, "{release}");
         }
+    }
+
+    #[test]
+    fn an_unsynchronised_clock_is_a_note() {
+        let state = |synchronised| ClockDiscipline {
+            synchronised,
+            estimated_error_us: 3,
+            maximum_error_us: 1_500,
+            frequency_ppm: 0.0,
+            tai_offset_s: 37,
+            status: 0,
+        };
+        let mut facts = HostFacts::default();
+        facts.clock.discipline = Some(state(false));
+        assert_eq!(severity(&judged(&facts, &BLOCKING), "clock-unsynchronised"), Some(FindingSeverity::Note));
+        facts.clock.discipline = Some(state(true));
+        assert_eq!(message(&judged(&facts, &BLOCKING), "clock-unsynchronised"), "clock synchronised ±1500 µs");
+        facts.clock.keeper = Some(ClockKeeper {
+            name: "chrony".into(),
+            offset_ns: Some(-4_000.0),
+            root_delay_ns: Some(100_000.0),
+            root_dispersion_ns: Some(30_000.0),
+            ..ClockKeeper::default()
+        });
+        assert_eq!(message(&judged(&facts, &BLOCKING), "clock-unsynchronised"), "chrony ±84 µs");
+        facts.clock.keeper = Some(ClockKeeper { synchronised: Some(false), ..ClockKeeper::default() });
+        assert_eq!(severity(&judged(&facts, &BLOCKING), "clock-unsynchronised"), Some(FindingSeverity::Note));
     }
 
     #[test]

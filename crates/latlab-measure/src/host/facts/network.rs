@@ -74,7 +74,6 @@ fn kernel_facts(interface: Interface<'_>) -> io::Result<InterfaceFacts> {
     kernel.interface_at(index)
 }
 
-/// Adds what the driver reports.
 fn add_driver_facts(facts: InterfaceFacts, known: &mut FactReader) -> InterfaceFacts {
     let field = |name: &str| format!("network.interface.{name}");
     if facts.kind.is_none() {

@@ -32,7 +32,6 @@ impl FactReader {
         self.unknown.insert(field, reason.into());
     }
 
-    /// The time until the deadline.
     pub(super) fn left(&self) -> Duration {
         self.deadline.saturating_duration_since(Instant::now())
     }

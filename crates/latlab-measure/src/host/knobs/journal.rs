@@ -22,7 +22,6 @@ use crate::host::root::HostRoot;
 use crate::platform::input_file;
 use crate::platform::ownership::expect_own;
 
-/// The format of a page.
 const FORMAT: &str = "latlab.journal/1";
 const SUFFIX: &str = "json";
 /// A page that is being written: nothing was changed for it.
@@ -73,7 +72,6 @@ pub(super) struct HeldPage {
     _lock: File,
 }
 
-/// The journal, locked by this process.
 pub(super) struct LockedJournal<'a> {
     journal: &'a KnobJournal,
     lock: File,

@@ -34,7 +34,6 @@ pub struct Recovered {
 /// A page of the journal that could not be read or written.
 #[derive(Debug)]
 pub struct Unrecovered {
-    /// The page, or the journal.
     pub path: PathBuf,
     /// The error of the system call.
     pub source: io::Error,

@@ -85,7 +85,6 @@ pub(crate) fn within<T: Send>(
     }
 }
 
-/// An interface of the path.
 #[derive(Clone, Debug)]
 pub struct NetnsInterface {
     pub interface: String,

@@ -15,7 +15,6 @@ use crate::host::root::HostRoot;
 use crate::plan::defaults;
 use crate::units::{Nanos, SenderClock, Stamp};
 
-/// Receives samples on the sampling thread.
 pub(crate) trait SampleSink: Send + 'static {
     fn take(&mut self, sample: HostSample);
 }
@@ -27,7 +26,6 @@ impl SampleSink for Vec<HostSample> {
     }
 }
 
-/// How a host is sampled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SamplerSpec {
     /// The time between samples; longer after a sample that costs more than its share, see [`Sampler`].

@@ -24,7 +24,6 @@ const ROUND_TRIPS: usize = 50_000;
 /// A run of the bare loop on loopback.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BareSpec {
-    /// Payload size in bytes.
     pub size_bytes: u32,
     pub here: EndSpec,
     pub peer: EndSpec,

@@ -99,7 +99,6 @@ impl InFlight {
         self.words[word] &= !bit;
     }
 
-    /// Whether no probe is in flight.
     pub fn is_empty(&self) -> bool {
         self.waiting == 0
     }

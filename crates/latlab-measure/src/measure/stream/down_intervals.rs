@@ -51,7 +51,6 @@ impl From<StreamTally> for SenderReport {
 /// Counts of the packets that this end received in a slice.
 #[derive(Clone, Copy, Debug)]
 struct Counting {
-    /// The counts before the slice.
     origin: TallyPoint,
     begin: Stamp<SenderClock>,
     until: Stamp<SenderClock>,

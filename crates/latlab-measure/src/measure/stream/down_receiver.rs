@@ -30,7 +30,6 @@ pub struct TallyPoint {
     pub tally: StreamTally,
 }
 
-/// The receiver of a down-stream, armed.
 #[derive(Debug)]
 pub struct DownReceiver<T, C> {
     transport: T,

@@ -49,7 +49,6 @@ pub(super) trait StreamFlow: Send {
     fn close(self: Box<Self>, is_gone: bool) -> FlowEnd;
 }
 
-/// A slice, the same for all flows.
 #[derive(Clone, Copy)]
 pub(super) struct FlowSlice<'a> {
     /// Whether its packets count as measured.
@@ -57,7 +56,6 @@ pub(super) struct FlowSlice<'a> {
     pub span: Nanos,
     /// Packets a second of each flow; `None`: as fast as possible.
     pub packets_per_second: Option<f64>,
-    /// UDP payload of each packet.
     pub size_bytes: u32,
     /// The most packets between two reads of the clock.
     pub burst_packets: u16,
@@ -98,7 +96,6 @@ impl FlowEnd {
     }
 }
 
-/// An up-flow, which this end sends.
 pub(super) struct UpFlow<T, C> {
     number: u16,
     stream: StreamSender<T, C>,

@@ -14,7 +14,6 @@ const OVERHEAD: Nanos = Nanos::from_millis(50);
 /// Rates with a smaller relative difference are equal: no clock distinguishes them in a trial.
 const SAME: f64 = 1e-6;
 
-/// The next step of a search.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum GoalStep {
     Try {

@@ -25,13 +25,11 @@ const BEGUN: Nanos = Nanos(defaults::STREAM_WINDOW.0 * 3 / 2);
 /// The result of a load that ended by its command or broke off.
 #[derive(Debug)]
 pub struct NetLoadOutcome {
-    /// The figures of both ends.
     pub report: StreamReport,
     /// Why it broke off; `None` if it ended by its command.
     pub failure: Option<MeasureError>,
 }
 
-/// The commands to a running load.
 #[derive(Debug, Default)]
 pub struct NetLoadCommands {
     /// Begins the reported interval, which without this command begins with the load. Also set with `end`.
@@ -73,7 +71,6 @@ pub fn run_net_load(
     outcome
 }
 
-/// The reported interval of a load.
 struct LoadInterval {
     meter: StreamMeter,
     refused: u64,

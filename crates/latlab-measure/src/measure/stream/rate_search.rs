@@ -16,7 +16,6 @@ const STRETCH: f64 = 1.05;
 /// … nor did those that arrive within this additional time, since the reflector may have woken up late.
 const STRETCH_MIN: Nanos = Nanos::from_millis(20);
 
-/// The counts of a trial.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct RateTrialResult {
     /// The requested rate; `None`: as fast as possible.
@@ -45,7 +44,6 @@ impl RateTrialResult {
     }
 }
 
-/// The next step of a search.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum SearchStep {
     /// Measure a trial at this rate in packets a second; `None`: as fast as possible.

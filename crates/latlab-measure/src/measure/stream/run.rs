@@ -62,7 +62,6 @@ pub(crate) enum StagePace {
 }
 
 impl StreamRun {
-    /// The stream that is measured.
     pub(crate) fn stream(&self) -> Option<&StreamRunSpec> {
         self.spec.stream()
     }

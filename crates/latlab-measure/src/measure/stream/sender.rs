@@ -27,7 +27,6 @@ const _: () = assert!(
 /// Longer than every message to a sender; a longer datagram is truncated and then ignored.
 const BUFFER_BYTES: usize = 256;
 
-/// Why a stream broke off.
 #[derive(Debug)]
 pub enum StreamError {
     Socket(io::Error),

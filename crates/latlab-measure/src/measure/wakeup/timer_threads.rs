@@ -69,7 +69,6 @@ impl TimerThread {
         self.thread.not_slept()
     }
 
-    /// The log of its wake-ups.
     pub(crate) fn into_log(self) -> EventLog {
         self.thread.into_log()
     }

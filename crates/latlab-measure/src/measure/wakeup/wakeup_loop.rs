@@ -39,7 +39,6 @@ impl SleepingThread {
         self.not_slept
     }
 
-    /// The log of its wake-ups.
     pub fn into_log(self) -> EventLog {
         self.log
     }

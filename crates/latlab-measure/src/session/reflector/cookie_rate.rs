@@ -24,7 +24,6 @@ pub(super) struct CookieRate {
     bucket: TokenBucket,
     /// Of this host: neither does it take from others, nor others from it.
     loopback: TokenBucket,
-    /// Recent HELLOs by network.
     counts: Box<[RecentHellos]>,
     key: TagKey,
 }
@@ -32,7 +31,6 @@ pub(super) struct CookieRate {
 #[derive(Clone, Copy)]
 struct RecentHellos {
     count: u32,
-    /// The period of the last one.
     period: u32,
 }
 

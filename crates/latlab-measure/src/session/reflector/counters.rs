@@ -29,7 +29,6 @@ pub enum DropReason {
     Code,
     /// OPEN of a session that has ended: a replay.
     OpenReplayed,
-    /// No session has this number.
     NoSession,
     /// The session has another address or nonce.
     WrongAddress,

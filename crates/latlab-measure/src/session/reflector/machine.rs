@@ -277,7 +277,6 @@ impl SessionReflector {
         self.table.has_session(peer, now)
     }
 
-    /// The number of open sessions.
     pub fn open_sessions(&self) -> usize {
         self.table.open().count()
     }
@@ -292,7 +291,6 @@ impl SessionReflector {
         self.counters.reply_failed += 1;
     }
 
-    /// Counts a failed receive call.
     pub fn count_failed_receive(&mut self) {
         self.counters.receive_failed += 1;
     }

@@ -99,7 +99,6 @@ pub enum ReflectorEvent {
 }
 
 impl ReflectorEvent {
-    /// The event as one line of JSON.
     pub fn line(&self) -> String {
         serde_json::to_string(self).unwrap_or_default()
     }

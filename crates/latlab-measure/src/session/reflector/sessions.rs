@@ -202,7 +202,6 @@ impl SessionSlot {
         now - self.last_probe > SILENCE
     }
 
-    /// Checks and counts a probe.
     #[inline]
     fn accept_probe(
         &mut self,

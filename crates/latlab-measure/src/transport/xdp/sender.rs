@@ -18,7 +18,6 @@ use crate::transport::udp::UdpTransport;
 use crate::transport::wait::WaitStrategy;
 use crate::units::Nanos;
 
-/// Frames for the answers to one sender.
 const FIRST_FRAMES: u32 = 256;
 
 /// A UDP flow that passes the network stack by: its packets are written to and read from frames of an AF_XDP socket.

@@ -212,7 +212,6 @@ mod tests {
             ("bytes_per_second", 1.98e9, "1.98 GB/s"),
             ("bits_per_second", 98.3e6, "98.3 Mbit/s"),
             ("cpus", 1.93, "1.93 CPUs"),
-            ("packets_per_second", 12_345.0, "12,300 packets per second"),
         ] {
             assert_eq!(load_figure(unit, value), text);
         }

@@ -62,7 +62,7 @@ pub struct GroupingArgs {
 
 /// Where the numbers of a file are.
 #[derive(Clone, Debug, Default, Args)]
-#[command(next_help_heading = "What a group is")]
+#[command(next_help_heading = "Files of numbers")]
 pub struct ColumnArgs {
     /// Column of a file of numbers, from 1 [default: 1]
     #[arg(short = 'C', value_name = "N", allow_hyphen_values = true, hide_short_help = true, value_parser = value::whole::<usize>(1..=defaults::TEXT_COLUMN_MAX))]

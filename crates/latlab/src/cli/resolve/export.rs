@@ -25,7 +25,6 @@ pub struct ExportJob {
 /// What is written. Metrics and statistics are as typed; `None` selects the main metric of the kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ExportContent {
-    /// The rows of a table.
     Rows {
         format: RowFormat,
         /// `None` for the main table of the kind.

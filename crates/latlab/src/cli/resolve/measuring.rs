@@ -6,7 +6,6 @@ use crate::cli::args::{EndArgs, MeasuringArgs, StopArgs};
 use crate::diagnostics::Failure;
 use crate::plan::{EndSpec, Plan, RunSpec, StopWhen, Target, WaitMode, Warmup, Work, defaults};
 
-/// A plan to be measured.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MeasureJob {
     pub plan: Plan,

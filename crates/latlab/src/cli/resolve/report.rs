@@ -27,7 +27,6 @@ pub struct ReportJob {
     pub force: bool,
 }
 
-/// What of the figures is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FigureRequest {
     /// The names of the figures that there are.

@@ -44,7 +44,6 @@ pub fn stream(typed: &StreamArgs, environment: &Environment) -> Result<MeasureJo
     Ok(MeasureJob::of(Plan { runs, rounds }, key, 1, &typed.measuring, environment))
 }
 
-/// The streams, one for each size.
 fn streams(typed: &StreamArgs, target: &Target) -> Result<Vec<StreamRunSpec>, Failure> {
     let packets = &typed.packets;
     let transport = packets.transport.unwrap_or_default();

@@ -212,7 +212,6 @@ pub fn wakeups_beside(typed: &str) -> Result<WakeupsBeside, Refusal> {
     Ok(WakeupsBeside { late_ns: late_ns.transpose()?, interval_ns: span(interval)? })
 }
 
-/// A rate to be offered.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StreamRate {
     pub pace: Pace,

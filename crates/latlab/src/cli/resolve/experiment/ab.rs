@@ -34,7 +34,6 @@ pub(in crate::cli::resolve) struct RecipePart {
 }
 
 pub(in crate::cli::resolve) struct MeasuringCommand {
-    /// The kind of its runs.
     pub(in crate::cli::resolve) kind: Kind,
     options: Vec<BaseOption>,
     target: Option<String>,
@@ -244,7 +243,6 @@ impl MeasuringCommand {
         NamesOfTwo { key: TAG, levels }
     }
 
-    /// Two commands by themselves.
     fn names_of_two(&self, hook: &'static str, commands: [&String; 2]) -> Result<NamesOfTwo, Failure> {
         match self.tags().iter().find(|tag| is_tag_of(tag, hook)) {
             None => Ok(NamesOfTwo { key: hook, levels: commands.map(|command| quoted(command)) }),
@@ -272,7 +270,6 @@ fn is_tag_of(tag: &str, key: &str) -> bool {
     tag.split_once('=').is_some_and(|(own, _)| own == key)
 }
 
-/// The values of an option as TOML.
 fn toml_of(argument: &clap::Arg, values: &[String]) -> String {
     let action = argument.get_action();
     match values {

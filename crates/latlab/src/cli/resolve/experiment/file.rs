@@ -13,7 +13,6 @@ pub struct FileError {
     pub file: String,
     /// From 1.
     pub line: usize,
-    /// The error in that line.
     pub cause: String,
     pub hint: Option<String>,
 }

@@ -59,9 +59,7 @@ pub(super) struct KnownOptions {
 /// One option with one value, as words of a command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct OptionValue {
-    /// The key in the file.
     pub(super) key: String,
-    /// The value in one line.
     pub(super) text: String,
     /// The words of the command line: empty for an option that is left out, the bare value for `target`.
     pub(super) words: Vec<String>,
