@@ -16,6 +16,7 @@ use crate::units::Nanos;
 /// The singletons of one metric of the measuring phase of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MetricSample {
+    /// In the order of measuring.
     Ordered(Sample),
     /// Of unknown order, with counts.
     Counted(CountedSample),

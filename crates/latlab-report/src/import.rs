@@ -10,6 +10,7 @@ use crate::units::human::grouped;
 #[derive(Debug)]
 pub struct ImportView<'a> {
     pub manifest: &'a Manifest,
+    /// The path of the recording that was made.
     pub recording: &'a str,
     pub log: &'a str,
     /// The format of the log, for people.

@@ -49,7 +49,9 @@ pub enum UndecidedReason {
     NoCommonBlock,
     /// A group has no run that can be judged.
     NoRun {
+        /// Whether the baseline has none.
         baseline: bool,
+        /// Whether the candidate has none.
         candidate: bool,
     },
     /// Undecided, and the margin is a share of a baseline that is 0.
@@ -125,7 +127,9 @@ pub struct Evidence {
 pub struct Comparison {
     /// The compared quantity: an estimand of runs, or the values of files of numbers.
     pub quantity: Quantity,
+    /// Index of the baseline group.
     pub baseline: usize,
+    /// Index of the candidate group.
     pub candidate: usize,
     pub scale: FigureScale,
     /// Centres of the baseline and of the candidate over common blocks: geometric means on a logarithmic scale,

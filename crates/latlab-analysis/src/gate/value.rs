@@ -137,6 +137,7 @@ pub struct ExperimentGateResult {
 /// The worst run of an experiment by one gate.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WorstRun {
+    /// The name of its recording.
     pub recording: String,
     pub kind: Kind,
     pub result: ValueGateResult,

@@ -8,6 +8,9 @@
 
 use std::collections::BTreeMap;
 
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+
 use crate::units::Nanos;
 use crate::wakeup::is_backlog;
 
@@ -58,11 +61,12 @@ impl LateStretches {
     }
 
     /// The mean over `flights` of the share of the shifts of each by whole intervals, in its slice and on its CPU, that meet a
-    /// late stretch; of more than [`FLIGHTS_MAX`] over so many at even distances. `None` without flights.
+    /// late stretch; of more than [`FLIGHTS_MAX`] over so many, one drawn from each of as many equal parts. `None` without flights.
     pub(super) fn chance(&self, flights: &[ProbeFlight]) -> Option<f64> {
-        // Distances that differ by one at most, so that a pattern in the flights is not followed.
-        let count = flights.len().min(FLIGHTS_MAX);
-        let some = (0..count).map(|place| &flights[place * flights.len() / count]);
+        // Drawn at random from each of `count` equal parts, so that no pattern in the flights is followed.
+        let (len, mut random) = (flights.len(), Pcg64Mcg::seed_from_u64(0));
+        let count = len.min(FLIGHTS_MAX);
+        let some = (0..count).map(|place| &flights[random.random_range(place * len..(place + 1) * len) / count]);
         let sum: f64 = some.map(|flight| self.watched(flight.cpu).chance(flight, self.interval)).sum();
         (count > 0).then(|| sum / count as f64)
     }
@@ -199,6 +203,17 @@ mod tests {
 
     fn on(cpu: Option<u16>, from: i64, to: i64) -> ProbeFlight {
         ProbeFlight { cpu, from, to }
+    }
+
+    #[test]
+    fn a_pattern_in_many_flights_is_not_followed() {
+        let stretches = stretches_of(&[(0, 100)], &[(20, 3), (50, 3)]);
+        for (period, flights) in [(2, 2_000), (3, 1_500), (5, 100_000)] {
+            let flight = |at| if at % period == period - 1 { on(None, 1, 3) } else { on(None, 4, 6) };
+            let found = stretches.chance(&(0..flights).map(flight).collect::<Vec<_>>()).expect("flights");
+            let expected = 2.0 / 9.0 / f64::from(period);
+            assert!((found - expected).abs() < 0.02, "{period}: {found} {expected}");
+        }
     }
 
     #[test]

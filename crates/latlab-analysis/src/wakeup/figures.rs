@@ -266,6 +266,7 @@ pub struct StateShare {
     pub name: String,
     /// The longest time to leave it, as the driver states.
     pub exit_latency_us: Option<u32>,
+    /// The share of the time.
     #[serde(rename = "ratio")]
     pub share: f64,
 }

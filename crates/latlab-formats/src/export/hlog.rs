@@ -24,6 +24,7 @@ pub struct HlogRun<'a> {
     /// What names its condition; the runs of one condition share it.
     pub tag: &'a str,
     pub run: &'a str,
+    /// The name of its directory.
     pub recording: &'a str,
     /// When it began, since the epoch.
     pub started: Duration,

@@ -99,6 +99,7 @@ pub enum LoadsRequest {
     },
     /// Report the state of the loads.
     Look,
+    /// Begin to end the loads.
     End,
 }
 

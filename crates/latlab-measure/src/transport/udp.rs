@@ -478,7 +478,7 @@ mod tests {
     }
 
     fn all_options() -> impl Iterator<Item = SenderSocketOptions> {
-        let modes = SendMode::OF_SOCKETS.into_iter();
+        let modes = [SendMode::Send, SendMode::Sendmmsg, SendMode::Gso].into_iter();
         modes.flat_map(|mode| {
             [true, false].map(|connect| SenderSocketOptions { mode, connect, ..SenderSocketOptions::PLAIN })
         })

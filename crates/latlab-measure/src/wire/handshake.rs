@@ -209,6 +209,7 @@ impl Terms {
 /// 32 code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Open {
+    /// The nonce of the HELLO.
     pub nonce: Nonce,
     pub token: CookieToken,
     pub terms: Terms,

@@ -32,6 +32,7 @@ pub struct NetworkFacts {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct InterfaceFacts {
+    /// Name in its network namespace.
     pub name: String,
     /// Kind of a virtual interface: `veth`, `bridge`; null for a device and for loopback.
     pub kind: Option<String>,

@@ -77,6 +77,7 @@ pub enum RunsRule {
         statistic: String,
         /// The half-width at which an interval is narrow enough, as a share of the value.
         half_width: f64,
+        /// The most runs of a condition.
         most: u32,
     },
 }

@@ -54,6 +54,7 @@ pub enum WaitFor {
 /// Host and port, as typed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HookAddress {
+    /// Name or address, without brackets.
     pub host: String,
     pub port: u16,
 }

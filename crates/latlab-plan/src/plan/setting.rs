@@ -14,6 +14,7 @@ pub enum Setting {
     Governor(String),
     /// The longest exit latency of idle states that the kernel may choose, in µs (PM QoS).
     CpuDmaLatency(u32),
+    /// Which idle states of CPUs are disabled.
     IdleStates(IdleStates),
     /// Timer slack of a thread, by which the kernel may delay its timers to coalesce them, in ns.
     TimerSlack(u64),

@@ -168,6 +168,7 @@ impl Direction {
     }
 }
 
+/// UDP payload of each packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PacketSize {
@@ -207,6 +208,7 @@ pub struct StreamRunSpec {
     pub pace: Pace,
     /// Whether the rate counts bits on an Ethernet wire instead of payload bits.
     pub wire: bool,
+    /// UDP payload of each packet.
     pub size: PacketSize,
     /// Number of flows, each with a session, a source port and a sender thread of its own.
     pub flows: u16,
@@ -305,9 +307,6 @@ pub enum SendMode {
 impl SendMode {
     /// Every mode, the default first.
     pub const ALL: [SendMode; 4] = [SendMode::Send, SendMode::Sendmmsg, SendMode::Gso, SendMode::Batch];
-
-    /// Those of UDP sockets, the default first.
-    pub const OF_SOCKETS: [SendMode; 3] = [SendMode::Send, SendMode::Sendmmsg, SendMode::Gso];
 
     pub const fn word(self) -> &'static str {
         match self {

@@ -42,6 +42,7 @@ pub struct PageCondition<'a> {
 pub struct PageExperiment<'a> {
     /// Its report; comparisons are those of [`PageInput`].
     pub report: &'a ExperimentReport,
+    /// The text of its file.
     pub file: &'a str,
 }
 

@@ -18,7 +18,7 @@ use args::Cli;
 
 /// The groups of options in their order on every help page and man page: what is done, where, under which conditions, what
 /// is judged, kept and printed.
-const HEADINGS: [&str; 33] = [
+const HEADINGS: [&str; 34] = [
     "Of two commands",
     "Of a recipe",
     "How it goes on",
@@ -42,6 +42,7 @@ const HEADINGS: [&str; 33] = [
     "Over DDS",
     "Past the network stack",
     "What a group is",
+    "Files of numbers",
     "What is compared",
     "What is exported",
     "What the summary says",

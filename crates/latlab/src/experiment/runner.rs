@@ -16,6 +16,7 @@ use crate::units::Nanos;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RunResult {
     pub(crate) outcome: RunOutcome,
+    /// The name of its recording.
     pub(crate) recording: Option<String>,
     /// Why it failed, could not begin, or was interrupted if not by a signal.
     pub(crate) failure: Option<Failure>,

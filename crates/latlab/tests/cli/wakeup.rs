@@ -274,7 +274,7 @@ fn median_lateness(options: &str) -> i64 {
     late[late.len() / 2]
 }
 
-/// The only assertion on a latency in the tests. The kernel may add 0.1 % to the timeout of `select` (fs/select.c): 2 ms of
+/// The kernel may add 0.1 % to the timeout of `select` (fs/select.c): 2 ms of
 /// 2 s. An interrupt within these 2 ms ends the sleep, so that less is seen on a busy CPU: 300 µs are asserted, and the
 /// sleeps are repeated while interrupts hide them.
 #[test]

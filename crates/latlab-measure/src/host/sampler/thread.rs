@@ -15,6 +15,7 @@ use crate::host::root::HostRoot;
 use crate::plan::defaults;
 use crate::units::{Nanos, SenderClock, Stamp};
 
+/// Receives samples on the sampling thread.
 pub(crate) trait SampleSink: Send + 'static {
     fn take(&mut self, sample: HostSample);
 }

@@ -24,6 +24,7 @@ const ROUND_TRIPS: usize = 50_000;
 /// A run of the bare loop on loopback.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BareSpec {
+    /// Payload of each message in bytes.
     pub size_bytes: u32,
     pub here: EndSpec,
     pub peer: EndSpec,
