@@ -27,10 +27,10 @@ pub(crate) const OWN_RUNS_MIN: usize = 20;
 pub type GroupBlocks = Vec<Vec<f64>>;
 
 /// Whether the interval of every difference from the first of `groups` reaches the goal; for a single group, the interval
-/// of its mean. Groups have the same blocks; with fewer than [`RUNS_MIN`] runs none reaches the goal.
+/// of its mean. Groups have the same blocks; with fewer than `RUNS_MIN` runs none reaches the goal.
 ///
 /// Runs with a long upper tail scatter least when their mean is low, and a rule that waits for a narrow interval selects
-/// such moments. This cancels in a difference; a single group must reach the goal with [`OWN_RUNS_MIN`] runs and again
+/// such moments. This cancels in a difference; a single group must reach the goal with `OWN_RUNS_MIN` runs and again
 /// one block later.
 pub fn reached(groups: &[GroupBlocks], goal: PrecisionGoal, random: &mut impl Rng) -> bool {
     let count = |blocks: &[Vec<f64>]| blocks.iter().map(Vec::len).sum::<usize>();

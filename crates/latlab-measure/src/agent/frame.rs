@@ -71,7 +71,7 @@ impl FrameDecoder {
         FrameDecoder { buffer: Vec::new(), noise_bytes, preamble_read: false }
     }
 
-    /// Adds `bytes` that were read, at most [`READ_BYTES`]. Call [`next_event`](Self::next_event) until it returns `None`.
+    /// Adds `bytes` that were read, at most `READ_BYTES`. Call [`next_event`](Self::next_event) until it returns `None`.
     pub fn push(&mut self, bytes: &[u8]) {
         self.buffer.extend_from_slice(bytes);
     }

@@ -23,7 +23,7 @@ const REFLECTORS_MAX: usize = 4;
 /// Maximum wait for the thread of the loads to end. After it the agent exits, and the kernel ends the loads.
 const LOADS_END_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Carries out requests and keeps the changes to the agent's host, which [`RequestHandler::undo`] undoes. If the agent
+/// Carries out requests and keeps the changes to the agent's host, which `RequestHandler::undo` undoes. If the agent
 /// is killed, the kernel ends its processes, and its watchdog restores the settings, which are journalled before they
 /// are changed.
 #[derive(Debug, Default)]

@@ -66,13 +66,13 @@ pub enum Codes {
 }
 
 impl Codes {
-    /// Writes the code of all bytes but the last [`MAC_BYTES`] into the last [`MAC_BYTES`].
+    /// Writes the code of all bytes but the last `MAC_BYTES` into the last `MAC_BYTES`.
     pub fn seal(&self, message: &mut [u8]) {
         let Some((body, code)) = message.split_last_chunk_mut::<MAC_BYTES>() else { return };
         *code = self.code(body);
     }
 
-    /// Whether the last [`MAC_BYTES`] are the code of all bytes before them. Takes constant time.
+    /// Whether the last `MAC_BYTES` are the code of all bytes before them. Takes constant time.
     pub fn verify(&self, message: &[u8]) -> bool {
         let Some((body, code)) = message.split_last_chunk::<MAC_BYTES>() else { return false };
         // blake3::Hash compares in constant time.

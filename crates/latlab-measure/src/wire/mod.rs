@@ -1,5 +1,5 @@
 //! The messages on the wire, byte by byte (docs/protocol.md). Pure: no socket, no clock, no randomness, no allocation
-//! except for a new [`ReplayWindow`]. Every parser accepts any bytes and returns a message or a [`Malformed`].
+//! except for a new `ReplayWindow`. Every parser accepts any bytes and returns a message or a [`Malformed`].
 
 mod close;
 mod handshake;

@@ -126,7 +126,7 @@ pub const STREAM_POLL_SOON: Nanos = Nanos::from_millis(1);
 /// A stream without counts for this time ends: the circuit breaker of RFC 8085, section 3.1.10.
 pub const STREAM_SILENCE_MAX: Nanos = Nanos::from_secs(5);
 /// Packets of a stream between two checks of clock and schedule: with fewer the checks cost more than 1 % of sending;
-/// with more the kernel does not cut a burst from one buffer ([`GSO_SEGMENTS_MAX`]).
+/// with more the kernel does not cut a burst from one buffer (`GSO_SEGMENTS_MAX`).
 pub const STREAM_BATCH: u16 = 64;
 /// The largest batch: UIO_MAXIOV, the limit of one sendmmsg(2).
 pub const STREAM_BATCH_MAX: u16 = 1_024;

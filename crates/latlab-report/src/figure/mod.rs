@@ -62,7 +62,7 @@ pub enum Shape {
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Mark {
-    /// Values of the horizontal axis in the order of [`Shape::roles`].
+    /// Values of the horizontal axis in the order of `Shape::roles`.
     pub x: Vec<f64>,
     /// Values of the vertical axis.
     pub y: Vec<f64>,

@@ -13,7 +13,7 @@ const CSV_DIGITS: usize = 15;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FigureTable {
     pub columns: Vec<String>,
-    /// Rows, each with one cell for each column; at most [`TABLE_ROWS`].
+    /// Rows, each with one cell for each column; at most `TABLE_ROWS`.
     pub rows: Vec<Vec<String>>,
     /// Number of rows that are left out, evenly over the data; CSV has them.
     pub omitted: usize,

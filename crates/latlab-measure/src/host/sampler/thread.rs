@@ -29,7 +29,7 @@ impl SampleSink for Vec<HostSample> {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SamplerSpec {
-    /// The time between samples; longer after a sample that costs more than its share, see [`Sampler`].
+    /// The time between samples; longer after a sample that costs more than its share, see `Sampler`.
     pub period: Nanos,
     /// CPUs that measure: the sampling thread leaves them if it has others.
     pub avoid_cpus: Vec<u16>,

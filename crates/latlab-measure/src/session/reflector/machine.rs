@@ -250,7 +250,7 @@ impl SessionReflector {
         matches!(MessageType::of(datagram), Ok(MessageType::Open | MessageType::Close | MessageType::Poll))
     }
 
-    /// Sets the receiver's state, before a datagram that needs it ([`SessionReflector::needs_receiver_state`]) is handled
+    /// Sets the receiver's state, before a datagram that needs it (`SessionReflector::needs_receiver_state`) is handled
     /// and before the counters are read.
     pub fn set_receiver_state(&mut self, receiver: ReceiverState) {
         self.counters.socket_drops = receiver.socket_drops;
