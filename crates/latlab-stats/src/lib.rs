@@ -15,7 +15,7 @@
 //! assert_eq!((described.n, described.lost), (1_000, 1));
 //! let [p50, p999] = &described.quantiles[..] else { panic!("two quantiles") };
 //! assert!(p50.supported && p50.interval.is_some());
-//! // One of 1,000 is no evidence of the quantile 0.999.
+//! // The quantile 0.999 of 1,000 probes rests on one value, and is not supported.
 //! assert!(!p999.supported);
 //! ```
 //!

@@ -12,8 +12,7 @@ mod row;
 mod strata;
 mod verdict;
 
-pub use super::estimand::EstimandError;
-pub use super::estimand::{RunFigure, default_estimands, parse_estimand};
+pub use super::estimand::{EstimandError, RunFigure, default_estimands, parse_estimand};
 pub use crate::stats::Look;
 pub use caveats::{NOT_POSSIBLE, impossible_words, missing_runs};
 pub(crate) use compare::is_precise;
