@@ -441,7 +441,9 @@ fn what_iperf3_omits_here_is_left_out() {
             let ratio = imported.as_f64().expect("a rate") / stated.as_f64().expect("a rate");
             assert!((0.999..1.001).contains(&ratio), "{name}: {imported} is not {stated}");
         }
-        assert_eq!(summary["lost"], lost, "{name}");
+        // A packet that its sender counted, and that had not arrived at the end, makes losses unknown.
+        let [sent, received] = ["sum_sent", "sum_received"].map(|sum| log["end"][sum]["packets"].as_i64());
+        assert!(summary["lost"] == lost || summary["lost"].is_null() && sent != received, "{name}: {}", log["end"]);
     }
 }
 
