@@ -17,17 +17,7 @@ pub fn text(check: &FigureCheck, source: &str, style: Style) -> String {
 
 /// Renders the JSON document with a final newline.
 pub fn json(check: &FigureCheck, source: &str) -> String {
-    pretty(&PublicationDocument {
-        schema: "latlab.check-published/1",
-        source,
-        all_hold: check.all_hold(),
-        answered: check.answered,
-        lost: check.knows_losses.then_some(check.lost),
-        figures: &check.claims,
-        mistakes: &check.groups,
-        hypotheses: check.tried,
-        rounded: check.is_rounded,
-    })
+    pretty(&PublicationDocument { schema: "latlab.check-published/1", source, all_hold: check.all_hold(), check })
 }
 
 #[derive(Serialize)]
@@ -35,12 +25,8 @@ struct PublicationDocument<'a> {
     schema: &'static str,
     source: &'a str,
     all_hold: bool,
-    answered: u64,
-    lost: Option<u64>,
-    figures: &'a [CheckedClaim],
-    mistakes: &'a [ExplainedGroup],
-    hypotheses: usize,
-    rounded: bool,
+    #[serde(flatten)]
+    check: &'a FigureCheck,
 }
 
 fn figure_table(check: &FigureCheck, source: &str) -> TableView {

@@ -140,36 +140,6 @@ pub fn set_merging(socket: BorrowedFd<'_>, on: bool) -> io::Result<()> {
     set(socket, libc::IPPROTO_UDP, libc::UDP_GRO, &c_int::from(on))
 }
 
-/// Marks every datagram with a differentiated services code point, 0 to 63 (IP_TOS,
-/// [ip(7)](https://man7.org/linux/man-pages/man7/ip.7.html); IPV6_TCLASS, RFC 3542, section 6.5).
-pub fn set_dscp(socket: BorrowedFd<'_>, family: AddressFamily, dscp: u8) -> io::Result<()> {
-    // The lower two bits of the octet belong to congestion notification (RFC 3168).
-    let octet = c_int::from(dscp) << 2;
-    match family {
-        AddressFamily::Ipv4 => set(socket, libc::IPPROTO_IP, libc::IP_TOS, &octet),
-        AddressFamily::Ipv6 => set(socket, libc::IPPROTO_IPV6, libc::IPV6_TCLASS, &octet),
-    }
-}
-
-/// Forbids fragmentation: datagrams beyond the path MTU are refused with EMSGSIZE (IP_MTU_DISCOVER,
-/// [ip(7)](https://man7.org/linux/man-pages/man7/ip.7.html)).
-pub fn forbid_fragments(socket: BorrowedFd<'_>, family: AddressFamily) -> io::Result<()> {
-    match family {
-        AddressFamily::Ipv4 => set(socket, libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, &libc::IP_PMTUDISC_DO),
-        AddressFamily::Ipv6 => set(socket, libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, &libc::IPV6_PMTUDISC_DO),
-    }
-}
-
-/// The path MTU that the kernel knows for a connected socket, in bytes (IP_MTU,
-/// [ip(7)](https://man7.org/linux/man-pages/man7/ip.7.html)).
-pub fn path_mtu_bytes(socket: BorrowedFd<'_>, family: AddressFamily) -> io::Result<u32> {
-    match family {
-        AddressFamily::Ipv4 => get(socket, libc::IPPROTO_IP, libc::IP_MTU),
-        AddressFamily::Ipv6 => get(socket, libc::IPPROTO_IPV6, libc::IPV6_MTU),
-    }
-    .map(|bytes| bytes.max(0) as u32)
-}
-
 /// Datagrams that the kernel dropped at this socket because its receive buffer was full or a checksum was wrong
 /// (SO_MEMINFO, SK_MEMINFO_DROPS in linux/sock_diag.h; Linux 4.12; `sk_get_meminfo` in
 /// [net/core/sock.c](https://git.kernel.org/pub/scm/linux/kernel/git/torvalds/linux.git/tree/net/core/sock.c)). Wraps
@@ -207,12 +177,6 @@ pub fn report_local_address(socket: BorrowedFd<'_>, family: AddressFamily) -> io
     }
 }
 
-/// Whether an IPv6 socket excludes IPv4 (IPV6_V6ONLY, [ipv6(7)](https://man7.org/linux/man-pages/man7/ipv6.7.html)). Always
-/// set explicitly, since the default is a sysctl.
-pub fn set_ipv6_only(socket: BorrowedFd<'_>, only: bool) -> io::Result<()> {
-    set(socket, libc::IPPROTO_IPV6, libc::IPV6_V6ONLY, &c_int::from(only))
-}
-
 #[cfg(test)]
 mod tests {
     use std::os::fd::AsFd;
@@ -231,9 +195,6 @@ mod tests {
         let socket = socket.as_fd();
         set_receive_timeout(socket, 1_000_000).expect("a time-out");
         set_send_timeout(socket, 1_000_000).expect("a time-out");
-        set_dscp(socket, AddressFamily::Ipv4, 46).expect("a code point");
-        assert_eq!(get(socket, libc::IPPROTO_IP, libc::IP_TOS).expect("the octet"), 46 << 2);
-        forbid_fragments(socket, AddressFamily::Ipv4).expect("path MTU discovery");
         report_local_address(socket, AddressFamily::Ipv4).expect("packet info");
         assert!(set_receive_buffer(socket, 65_536).expect("a buffer") >= 65_536);
         assert!(set_send_buffer(socket, 65_536).expect("a buffer") >= 65_536);
@@ -249,7 +210,6 @@ mod tests {
         let local = local_address(socket).expect("an address");
         assert!(local.ip().is_loopback() && local.port() != 0);
         connect(socket, local).expect("a peer");
-        assert!(path_mtu_bytes(socket, AddressFamily::Ipv4).expect("an MTU") >= 1_280);
     }
 
     #[test]

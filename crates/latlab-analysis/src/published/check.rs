@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 use super::claim::{FigureClaim, PublishedFigure, PublishedUnit};
 use super::data::PublishedData;
@@ -14,7 +14,8 @@ use crate::stats::observations_needed;
 use crate::units::human::{TimeUnit, counted};
 
 /// What the data say about a published figure.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ClaimVerdict {
     /// The recomputed figure rounds to it, or is cut off to it.
     Holds,
@@ -35,12 +36,6 @@ impl ClaimVerdict {
             ClaimVerdict::Unsupported => "unsupported",
             ClaimVerdict::Contradicted => "contradicted",
         }
-    }
-}
-
-impl Serialize for ClaimVerdict {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.word())
     }
 }
 
@@ -87,20 +82,27 @@ pub struct ExplainedGroup {
     pub chance: f64,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
 pub struct FigureCheck {
-    /// In the order of the claims.
-    pub claims: Vec<CheckedClaim>,
-    /// Explanations, those of most claims first; their chance may be too large for a verdict.
-    pub groups: Vec<ExplainedGroup>,
-    /// Combinations of mistakes that were tried; 0 if every claim holds.
-    pub tried: usize,
     /// Values of answered probes without the warm-up.
     pub answered: u64,
     /// Lost probes, as far as the data state them.
+    #[serde(skip)]
     pub lost: u64,
-    pub knows_losses: bool,
+    /// Lost probes, if the data state all of them.
+    #[serde(rename = "lost")]
+    all_lost: Option<u64>,
+    /// In the order of the claims.
+    #[serde(rename = "figures")]
+    pub claims: Vec<CheckedClaim>,
+    /// Explanations, those of most claims first; their chance may be too large for a verdict.
+    #[serde(rename = "mistakes")]
+    pub groups: Vec<ExplainedGroup>,
+    /// Combinations of mistakes that were tried; 0 if every claim holds.
+    #[serde(rename = "hypotheses")]
+    pub tried: usize,
     /// Whether the log has digits below a nanosecond, which the values have not.
+    #[serde(rename = "rounded")]
     pub is_rounded: bool,
 }
 
@@ -118,7 +120,7 @@ const BODY: f64 = 0.25;
 /// Checks `claims` about `data`. `unit` is that of claims without one.
 ///
 /// # Errors
-/// A claim that the data cannot decide, or two that state different values of one figure.
+/// A claim that the data cannot decide.
 pub fn check_figures(
     data: &PublishedData,
     claims: &[FigureClaim],
@@ -126,25 +128,19 @@ pub fn check_figures(
 ) -> Result<FigureCheck, Failure> {
     let scaled: Vec<ScaledClaim> =
         claims.iter().map(|claim| ScaledClaim::of(claim, data, unit)).collect::<Result<_, _>>()?;
-    expect_one_value(&scaled)?;
     let mut search = Search::of(data, &scaled, vec![Vec::new()]);
     if !search.failing.is_empty() {
         search = Search::of(data, &scaled, single(data));
         search = Search::of(data, &scaled, combined(&search.effective()));
     }
     let groups = search.groups();
-    let n = data.answered() + data.lost;
-    let checked = |at: usize| CheckedClaim {
-        unit: (data.is_timed && scaled[at].claim.figure.is_of_values()).then_some("ns"),
-        ..search.checked(at, &groups, n)
-    };
     Ok(FigureCheck {
-        claims: (0..scaled.len()).map(checked).collect(),
-        groups,
-        tried: search.hypotheses.len() - 1,
         answered: data.answered(),
         lost: data.lost,
-        knows_losses: data.knows_losses,
+        all_lost: data.knows_losses.then_some(data.lost),
+        claims: (0..scaled.len()).map(|at| search.checked(at, &groups)).collect(),
+        groups,
+        tried: search.hypotheses.len() - 1,
         is_rounded: data.is_rounded,
     })
 }
@@ -223,23 +219,9 @@ impl ScaledClaim {
     }
 }
 
-/// Refuses two values of one figure.
-fn expect_one_value(claims: &[ScaledClaim]) -> Result<(), Failure> {
-    for (at, own) in claims.iter().enumerate() {
-        let is_other = |other: &&ScaledClaim| {
-            other.claim.figure == own.claim.figure && (other.value - own.value).abs() > own.tolerance(other.value)
-        };
-        if let Some(other) = claims[..at].iter().find(is_other) {
-            return Err(Failure::request(format!("cannot check both `{}` and `{}`", other.claim.text, own.claim.text))
-                .because("they are different values of one figure, of which a sample has one")
-                .hint("leave one of them out, or check each in a run of its own"));
-        }
-    }
-    Ok(())
-}
-
 /// The search for hypotheses that reproduce what does not hold.
 struct Search<'a> {
+    data: &'a PublishedData,
     claims: &'a [ScaledClaim],
     /// The correct computation first, and none behind one with more mistakes.
     hypotheses: Vec<Hypothesis>,
@@ -250,7 +232,7 @@ struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    fn of(data: &PublishedData, claims: &'a [ScaledClaim], hypotheses: Vec<Hypothesis>) -> Search<'a> {
+    fn of(data: &'a PublishedData, claims: &'a [ScaledClaim], hypotheses: Vec<Hypothesis>) -> Search<'a> {
         // Hypotheses about the same numbers share these, so that they are sorted once.
         let mut by_numbers: Vec<Vec<(usize, Rules)>> = Vec::new();
         for (at, hypothesis) in hypotheses.iter().enumerate() {
@@ -269,7 +251,7 @@ impl<'a> Search<'a> {
             }
         }
         let failing = (0..claims.len()).filter(|at| !claims[*at].has_digits_of(figures[0][*at])).collect();
-        Search { claims, hypotheses, figures, failing }
+        Search { data, claims, hypotheses, figures, failing }
     }
 
     /// The single mistakes that change a figure.
@@ -330,9 +312,9 @@ impl<'a> Search<'a> {
         (most as f64 * parts.values().product::<f64>()).min(1.0)
     }
 
-    /// The claim with its verdict; the sample has `n` values, lost ones included.
-    fn checked(&self, at: usize, groups: &[ExplainedGroup], n: u64) -> CheckedClaim {
+    fn checked(&self, at: usize, groups: &[ExplainedGroup]) -> CheckedClaim {
         let own = &self.claims[at];
+        let n = self.data.answered() + self.data.lost;
         let group = groups.iter().find(|group| group.figures.contains(&at));
         let quantile = if let PublishedFigure::Quantile(q) = own.claim.figure { Some(q) } else { None };
         let supported = quantile.is_none_or(|q| (BODY..=1.0 - BODY).contains(&q) || n >= observations_needed(q));
@@ -351,7 +333,7 @@ impl<'a> Search<'a> {
             stated: own.claim.clone(),
             claim: own.claim.text.clone(),
             figure: own.claim.figure.name(),
-            unit: None,
+            unit: (self.data.is_timed && own.claim.figure.is_of_values()).then_some("ns"),
             scale: own.unit,
             published: own.value,
             recomputed,

@@ -233,19 +233,3 @@ fn what_the_data_do_not_decide_is_refused() {
         assert!(checked(data, claims).all_hold(), "{claims}");
     }
 }
-
-#[test]
-fn two_values_of_one_figure_are_refused_with_both() {
-    let refused = |claims: &str| judged(&everything(), claims, Some(TimeUnit::Micros)).map(drop);
-    for (claims, first, second) in [
-        ("mean=1us avg=2us", "mean=1us", "avg=2us"),
-        ("loss=0.5% loss_ratio=0.05", "loss=0.5%", "loss_ratio=0.05"),
-        ("mean=1 mean=1ms", "mean=1", "mean=1ms"),
-    ] {
-        let error = refused(claims).expect_err(claims);
-        assert!(error.message.contains(first) && error.message.contains(second), "{error:?}");
-    }
-    for same in ["mean=1us avg=1000ns mean=0.001ms average=1.00", "loss=0.5% loss=0.005", "p99.9=1us p99.90=1us"] {
-        assert_eq!(refused(same), Ok(()), "{same}");
-    }
-}

@@ -100,15 +100,13 @@ impl PublishedData {
         let unit = facts.and_then(|facts| facts.value_unit.as_ref()).or(import.and_then(|import| import.unit.as_ref()));
         let knows_losses = manifest.spec.knows_losses();
         let is_numbered = import.is_none_or(|import| import.format != PLAIN_NUMBERS);
-        let warmup = rows.warmup.values.len();
-        let all = rows.warmup.and(rows.measured);
-        let is_complete = |count: usize| count > 0 && count == all.values.len();
-        let (has_ids, has_dwell) = (is_complete(all.ids.len()), is_complete(all.dwell.len()));
+        let is_complete = |count: usize| count > 0 && count == rows.values.len();
+        let (has_ids, has_dwell) = (is_complete(rows.ids.len()), is_complete(rows.dwell.len()));
         Ok(Some(PublishedData {
-            warmup,
-            ids: Some(all.ids).filter(|_| has_ids && is_numbered),
+            warmup: rows.warmup,
+            ids: Some(rows.ids).filter(|_| has_ids && is_numbered),
             id_unit: unit.and_then(|word| TimeUnit::from_word(word)).map_or(1.0, TimeUnit::nanos),
-            dwell: Some(all.dwell).filter(|_| has_dwell && is_round_trip),
+            dwell: Some(rows.dwell).filter(|_| has_dwell && is_round_trip),
             less_dwell: metric == Metric::RoundTripDelayLessDwell,
             lost: rows.lost.saturating_add(facts.map_or(0, |facts| facts.lost_without_row)),
             warmup_lost: rows.warmup_lost,
@@ -117,7 +115,7 @@ impl PublishedData {
             missing_ids: if knows_losses { 0 } else { facts.map_or(0, |facts| facts.missing_ids) },
             halving,
             is_rounded: facts.is_some_and(|facts| facts.finer_digits == Some(true)),
-            ..PublishedData::of_values(all.values, true)
+            ..PublishedData::of_values(rows.values, true)
         }))
     }
 
@@ -130,28 +128,16 @@ impl PublishedData {
 /// The format of a log of one number on each line, whose rows have no numbers of their own.
 const PLAIN_NUMBERS: &str = "numbers";
 
-/// Answered probes in which packet number or dwell may be missing.
-#[derive(Debug, Default)]
-struct AnsweredValues {
-    values: Vec<f64>,
-    ids: Vec<u64>,
-    dwell: Vec<f64>,
-}
-
-impl AnsweredValues {
-    fn and(mut self, other: AnsweredValues) -> AnsweredValues {
-        self.values.extend(other.values);
-        self.ids.extend(other.ids);
-        self.dwell.extend(other.dwell);
-        self
-    }
-}
-
-/// Collects the rows of a recording. Values beyond the most that a check takes are counted and not kept.
+/// Collects the rows of a recording, in which the warm-up comes first. Values beyond the most that a check takes are counted
+/// and not kept.
 #[derive(Debug, Default)]
 struct SampleRows {
-    warmup: AnsweredValues,
-    measured: AnsweredValues,
+    values: Vec<f64>,
+    /// How many of the values are of the warm-up.
+    warmup: usize,
+    /// Of the values that have one.
+    ids: Vec<u64>,
+    dwell: Vec<f64>,
     /// Answered probes, kept or not.
     answered: u64,
     lost: u64,
@@ -190,10 +176,10 @@ impl SampleRows {
     fn answered(&mut self, phase: Phase, value: i64, count: u64, id: Option<i64>, dwell: Option<i64>) {
         self.answered = self.answered.saturating_add(count);
         if self.answered <= NUMBERS_MAX as u64 {
-            let own = if phase == Phase::Warmup { &mut self.warmup } else { &mut self.measured };
-            own.values.extend(std::iter::repeat_n(value as f64, count as usize));
-            own.ids.extend(id.and_then(|id| u64::try_from(id).ok()));
-            own.dwell.extend(dwell.map(|dwell| dwell as f64));
+            self.warmup += usize::from(phase == Phase::Warmup);
+            self.values.extend(std::iter::repeat_n(value as f64, count as usize));
+            self.ids.extend(id.and_then(|id| u64::try_from(id).ok()));
+            self.dwell.extend(dwell.map(|dwell| dwell as f64));
         }
     }
 }

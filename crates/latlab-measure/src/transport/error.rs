@@ -98,8 +98,11 @@ const fn family_word(family: Family) -> &'static str {
 }
 
 /// Makes the error of a refused socket option.
-pub(super) fn setting_error(option: &'static str, value: impl ToString) -> impl FnOnce(io::Error) -> TransportError {
-    move |source| TransportError::Setting { option, value: value.to_string(), source }
+pub(super) fn setting_error<E: Into<io::Error>>(
+    option: &'static str,
+    value: impl ToString,
+) -> impl FnOnce(E) -> TransportError {
+    move |source| TransportError::Setting { option, value: value.to_string(), source: source.into() }
 }
 
 impl TransportError {

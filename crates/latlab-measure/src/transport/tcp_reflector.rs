@@ -10,6 +10,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use latlab_sys::clock::coarse_ns;
 use latlab_sys::readiness::{Epoll, Interest, ReadyList};
 use latlab_sys::{address, connection, datagram, socket};
+use rustix::net::sockopt;
 
 use super::address::{canonical, family_of, prefix_of};
 use super::connection_slot::{CloseReason, ConnectionCaps, ConnectionSlot, ConnectionTally};
@@ -89,7 +90,7 @@ impl TcpReflector {
         let fd = listener.as_fd();
         if local.is_ipv6() {
             let only = !local.ip().is_unspecified();
-            socket::set_ipv6_only(fd, only).map_err(setting_error("IPv6 only", only))?;
+            sockopt::set_ipv6_v6only(fd, only).map_err(setting_error("IPv6 only", only))?;
         }
         connection::reuse_address(fd).map_err(setting_error("the address", "reusable"))?;
         // An unsupported option is refused here and not with the first connection.

@@ -5,10 +5,11 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use latlab_sys::address::{self, Address};
+use latlab_sys::address::{Address, AddressFamily};
 use latlab_sys::batch::{SendBatch, send_segmented};
 use latlab_sys::{datagram, readiness, socket};
 use rustix::io::Errno;
+use rustix::net::sockopt::{self, Ipv4PathMtuDiscovery, Ipv6PathMtuDiscovery};
 
 use super::address::{check_family, family_of, requested_local_address};
 use super::error::{TransportError, is_interrupted, setting_error};
@@ -76,8 +77,9 @@ impl UdpTransport {
     /// The path MTU known so far less the IP and UDP headers, in bytes.
     pub(super) fn unfragmented_bytes(&self) -> Option<u32> {
         let headers = if self.peer.is_ipv4() { 20 + 8 } else { 40 + 8 };
-        let mtu = socket::path_mtu_bytes(self.socket.as_fd(), address::AddressFamily::of(&self.peer)).ok()?;
-        mtu.checked_sub(headers)
+        let fd = self.socket.as_fd();
+        let mtu = if self.peer.is_ipv4() { sockopt::ip_mtu(fd) } else { sockopt::ipv6_mtu(fd) };
+        mtu.ok()?.checked_sub(headers)
     }
 
     fn socket_errors(&self) -> BTreeMap<String, u64> {
@@ -206,12 +208,16 @@ pub(super) fn path_towards(path: &PathSpec, peer: SocketAddr) -> Result<OpenPath
 /// A socket for the path to `peer`, with its options but without addresses.
 fn configured_socket(path: &PathSpec, peer: SocketAddr, wait: WaitStrategy) -> Result<OwnedFd, TransportError> {
     check_family(path, peer)?;
-    let family = address::AddressFamily::of(&peer);
+    let family = AddressFamily::of(&peer);
     let socket = socket::udp(family).map_err(|source| TransportError::Socket { family: family_of(&peer), source })?;
     let fd = socket.as_fd();
     set_path_options(fd, path, family, wait)?;
     if path.dont_fragment {
-        socket::forbid_fragments(fd, family).map_err(setting_error("fragmentation", "forbidden"))?;
+        let forbidden = match family {
+            AddressFamily::Ipv4 => sockopt::set_ip_mtu_discover(fd, Ipv4PathMtuDiscovery::DO),
+            AddressFamily::Ipv6 => sockopt::set_ipv6_mtu_discover(fd, Ipv6PathMtuDiscovery::DO),
+        };
+        forbidden.map_err(setting_error("fragmentation", "forbidden"))?;
     }
     socket::set_send_timeout(fd, defaults::NAP.0).map_err(setting_error("the send time-out", defaults::NAP.0))?;
     set_receive_options(fd, wait.busy_polls())?;
@@ -222,7 +228,7 @@ fn configured_socket(path: &PathSpec, peer: SocketAddr, wait: WaitStrategy) -> R
 pub(super) fn set_path_options(
     fd: BorrowedFd<'_>,
     path: &PathSpec,
-    family: address::AddressFamily,
+    family: AddressFamily,
     wait: WaitStrategy,
 ) -> Result<(), TransportError> {
     // Addresses and the port are those of bind(2) and connect(2); a connection is cut by the kernel.
@@ -242,7 +248,13 @@ pub(super) fn set_path_options(
             .map_err(|source| TransportError::Interface { interface: interface.clone(), source })?;
     }
     if let Some(dscp) = *dscp {
-        socket::set_dscp(fd, family, dscp).map_err(setting_error("the code point (DSCP)", dscp))?;
+        // The lower two bits of the octet belong to congestion notification (RFC 3168).
+        let octet = dscp << 2;
+        let marked = match family {
+            AddressFamily::Ipv4 => sockopt::set_ip_tos(fd, octet),
+            AddressFamily::Ipv6 => sockopt::set_ipv6_tclass(fd, octet.into()),
+        };
+        marked.map_err(setting_error("the code point (DSCP)", dscp))?;
     }
     if let WaitStrategy::Sleep { receive_timeout: Some(timeout), .. } = wait {
         socket::set_receive_timeout(fd, timeout.0).map_err(setting_error("the receive time-out", timeout.0))?;
@@ -386,7 +398,7 @@ impl BurstTransport for UdpStream {
     }
 
     fn set_checksums(&mut self, on: bool) -> io::Result<()> {
-        let family = address::AddressFamily::of(&self.path.peer);
+        let family = AddressFamily::of(&self.path.peer);
         socket::set_checksums(self.socket.as_fd(), family, on || self.options.checksum)
     }
 }

@@ -7,6 +7,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use latlab_sys::address::{self, Address};
 use latlab_sys::datagram::{self, Envelope};
 use latlab_sys::{readiness, sleep, socket};
+use rustix::net::sockopt;
 
 use super::address::{canonical, family_of, mapped};
 use super::error::{TransportError, is_interrupted, setting_error};
@@ -63,7 +64,7 @@ impl UdpReflector {
         let fd = owned.as_fd();
         let wildcard = local.ip().is_unspecified();
         if local.is_ipv6() {
-            socket::set_ipv6_only(fd, !wildcard).map_err(setting_error("IPv6 only", !wildcard))?;
+            sockopt::set_ipv6_v6only(fd, !wildcard).map_err(setting_error("IPv6 only", !wildcard))?;
         }
         if wildcard {
             socket::report_local_address(fd, family).map_err(setting_error("packet information", "on"))?;

@@ -213,7 +213,6 @@ mod tests {
                 Command::Compare(args) => resolve::sources(&args.grouping, &args.column, &args.paths).map(drop),
                 Command::Report(args) => resolve::report(&args).map(drop),
                 Command::Export(args) => resolve::export(&args).map(drop),
-                Command::CheckPublished(args) => resolve::check_published(&args).map(drop),
                 Command::Load(args) => resolve::hold(&args).map(drop),
                 Command::Run(args) => resolve::run(&args, &resolve::Environment::default()).map(drop),
                 Command::Recipes(args) => resolve::recipes(&args).map(drop),

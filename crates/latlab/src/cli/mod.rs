@@ -5,6 +5,7 @@ pub mod args;
 mod error;
 pub mod examples;
 mod exclusions;
+pub mod options;
 pub mod resolve;
 pub mod value;
 

@@ -1,19 +1,21 @@
 //! `latlab check-published`: recomputes published figures from the raw data.
 
 use std::collections::BTreeMap;
-use std::io::{self, ErrorKind, Read};
+use std::io::Read;
 use std::path::Path;
 
 use super::Outcome;
 use super::import::{self, LogInput, OpenLog};
 use super::observation_groups::located;
 use crate::analysis::published::{FigureClaim, Halving, PublishedData, check_figures, parse_claims};
-use crate::cli::resolve::{CheckPublishedJob, ImportJob};
+use crate::cli::args::CheckPublishedArgs;
+use crate::cli::resolve::{ImportJob, text_column};
+use crate::cli::value::unusable;
 use crate::console::Console;
-use crate::diagnostics::{Failure, in_words, refused};
+use crate::diagnostics::{Failure, refused};
 use crate::facts::{CommandLine, RowNumbers};
 use crate::formats::import::{LogFormat, LogOptions, format_named};
-use crate::formats::numbers::{self, STDIN};
+use crate::formats::numbers::{self, STDIN, TextColumn};
 use crate::metric::Metric;
 use crate::plan::{Kind, defaults};
 use crate::platform::{SignalWatch, input_file};
@@ -25,17 +27,17 @@ use crate::units::human::{TimeUnit, grouped, listed};
 const CLAIMS_BYTES_MAX: u64 = 1 << 20;
 
 /// Checks what is published, and prints a verdict for each claim.
-pub(super) fn run(job: &CheckPublishedJob, console: &Console) -> Result<Outcome, Failure> {
-    let claims = claims(job)?;
+pub(super) fn run(args: &CheckPublishedArgs, console: &Console) -> Result<Outcome, Failure> {
+    let claims = claims(args)?;
     // The recording of a log is a temporary one, which an interrupt must not leave.
     let interrupt = SignalWatch::listen().map_err(refused("listen to signals"))?;
-    let read = read(job, &interrupt, console);
+    let read = read(args, &interrupt, console);
     if let Some(outcome) = interrupt.outcome() {
         return Ok(outcome);
     }
     let (data, source) = read.map_err(for_check)?;
-    let check = check_figures(&data, &claims, job.typed.sample.unit)?;
-    if job.typed.json.json {
+    let check = check_figures(&data, &claims, args.sample.unit)?;
+    if args.json.json {
         console.document(&check_published::json(&check, &source))?;
     } else {
         console.data(&check_published::text(&check, &source, console.data_style()))?;
@@ -52,14 +54,11 @@ fn for_check(failure: Failure) -> Failure {
     Failure { hint: failure.hint.map(fitting), ..failure }
 }
 
-fn claims(job: &CheckPublishedJob) -> Result<Vec<FigureClaim>, Failure> {
-    let mut claims = parse_claims(&job.typed.claims.claims.join("\n"))?;
-    if let Some(path) = &job.typed.claims.claims_file {
+fn claims(args: &CheckPublishedArgs) -> Result<Vec<FigureClaim>, Failure> {
+    let mut claims = parse_claims(&args.claims.claims.join("\n"))?;
+    if let Some(path) = &args.claims.claims_file {
         let message = format!("cannot read the claims in `{}`", path.display());
-        let refuse = |error: io::Error| match error.kind() {
-            ErrorKind::NotFound => Failure::request(&message).because(in_words(&error)).hint("check the path"),
-            _ => input_file::failure(&message, &error),
-        };
+        let refuse = |error| Failure { exit_code: 2, ..input_file::failure(&message, &error) }.hint("check the path");
         claims.extend(parse_claims(&input_file::read_text(path, CLAIMS_BYTES_MAX).map_err(refuse)?)?);
     }
     if claims.is_empty() {
@@ -72,29 +71,29 @@ fn claims(job: &CheckPublishedJob) -> Result<Vec<FigureClaim>, Failure> {
 
 /// The sample, and the path that it is called by.
 fn read(
-    job: &CheckPublishedJob,
+    args: &CheckPublishedArgs,
     interrupt: &SignalWatch,
     console: &Console,
 ) -> Result<(PublishedData, String), Failure> {
-    let path = located(&job.typed.path)?;
+    let path = located(&args.path)?;
     let name = if path.as_os_str() == "-" { STDIN.to_owned() } else { path.display().to_string() };
     let data = if path.is_dir() {
         let recording = Recording::open(&path)?;
         recording.note().into_iter().for_each(|note| console.note(note));
-        recorded(&recording, &name, job)?
+        recorded(&recording, &name, args)?
     } else {
         let log = OpenLog::of(LogInput::open(&path, interrupt.stop())?, &name)?;
         // Without a format it may be a file of numbers with comments, and with its error.
-        let found = if job.is_table() {
-            None
-        } else {
-            log.format(job.from)
-                .map(Some)
-                .or_else(|failure| if job.from.is_some() { Err(failure) } else { Ok(None) })?
+        let (columns, sample) = (&args.column, &args.sample);
+        let is_table = columns.column.is_some() || columns.delimiters.is_some() || sample.id_column.is_some();
+        let found = match sample.from {
+            Some(format) => Some(log.format(Some(format))?),
+            None if is_table => None,
+            None => log.format(None).ok().filter(|format| Some(*format) != format_named("numbers")),
         };
-        match found.filter(|format| job.from.is_some() || Some(*format) != format_named("numbers")) {
-            Some(format) => logged(log, format, job, console)?,
-            None => of_numbers(log, job, &path)?,
+        match found {
+            Some(format) => logged(log, format, args, console)?,
+            None => of_numbers(log, args, &path)?,
         }
     };
     if data.answered() + data.lost == 0 {
@@ -109,22 +108,22 @@ fn read(
 fn logged(
     mut log: OpenLog,
     format: &'static LogFormat,
-    checked: &CheckPublishedJob,
+    checked: &CheckPublishedArgs,
     console: &Console,
 ) -> Result<PublishedData, Failure> {
     let directory = tempfile::tempdir().map_err(refused("make a temporary directory"))?;
     let takes = |option: &str| format.options.contains(&option);
     let metric_of_values =
-        checked.typed.sample.metric.as_deref().and_then(Metric::from_name).filter(|own| Metric::VALUES.contains(own));
+        checked.sample.metric.as_deref().and_then(Metric::from_name).filter(|own| Metric::VALUES.contains(own));
     let options = LogOptions {
         // Where the log states its unit, that of the claims is meant.
-        unit: checked.typed.sample.unit.filter(|_| takes("--unit")),
-        column: checked.typed.sample.csv_column.clone(),
-        direction: checked.direction.clone(),
+        unit: checked.sample.unit.filter(|_| takes("--unit")),
+        column: checked.sample.csv_column.clone(),
+        direction: checked.sample.direction.clone(),
         metric: metric_of_values.filter(|_| takes("--metric")),
     };
     let job = ImportJob {
-        file: checked.typed.path.clone(),
+        file: checked.path.clone(),
         format: Some(format),
         options,
         skip_bad: false,
@@ -139,8 +138,8 @@ fn logged(
 }
 
 /// The `metric` of a recording.
-fn recorded(recording: &Recording, name: &str, job: &CheckPublishedJob) -> Result<PublishedData, Failure> {
-    let metric = job.typed.sample.metric.as_deref();
+fn recorded(recording: &Recording, name: &str, args: &CheckPublishedArgs) -> Result<PublishedData, Failure> {
+    let metric = args.sample.metric.as_deref();
     let manifest = recording.manifest();
     let main = [manifest.metric()];
     // Values of a log are of one metric.
@@ -152,7 +151,7 @@ fn recorded(recording: &Recording, name: &str, job: &CheckPublishedJob) -> Resul
             .because(format!("it is a recording of `{}` with {}", manifest.kind.word(), listed(&known)))
             .hint("name a delay of it with `--metric`"));
     };
-    PublishedData::of_recording(recording, found, job.typed.sample.half)?.ok_or_else(|| {
+    PublishedData::of_recording(recording, found, args.sample.half)?.ok_or_else(|| {
         let most = grouped(defaults::NUMBERS_MAX as u64);
         Failure::request(format!("cannot check more than {most} values of `{name}`"))
             .because("all of them are kept in memory and sorted")
@@ -160,41 +159,46 @@ fn recorded(recording: &Recording, name: &str, job: &CheckPublishedJob) -> Resul
     })
 }
 
-fn of_numbers(mut log: OpenLog, job: &CheckPublishedJob, path: &Path) -> Result<PublishedData, Failure> {
-    let given = [("--direction", job.direction.is_some()), ("--metric", job.typed.sample.metric.is_some())];
+fn of_numbers(mut log: OpenLog, args: &CheckPublishedArgs, path: &Path) -> Result<PublishedData, Failure> {
+    let given = [("--direction", args.sample.direction.is_some()), ("--metric", args.sample.metric.is_some())];
     if let Some((option, _)) = given.into_iter().find(|(_, is_given)| *is_given) {
         return Err(Failure::request(format!("`{option}` cannot go with a file of numbers"))
             .because("its numbers are taken as they are")
             .hint("leave it out, or state the format of the log with `--from`"));
     }
-    let values = numbers::read_numbers(&log.name, log.head.chain(&mut log.input), &job.column)?;
+    let column = text_column(&args.column);
+    let values = numbers::read_numbers(&log.name, log.head.chain(&mut log.input), &column)?;
     numbers::expect_memory(&log.name, values.len())?;
-    let ids = ids(job, path, values.len())?;
+    let ids = ids(args, path, values.len())?;
     let mut rows = RowNumbers::default();
     for id in ids.iter().flatten() {
         rows.next(Some(*id));
     }
-    let unit = job.typed.sample.unit.map_or(1.0, TimeUnit::nanos);
+    let unit = args.sample.unit.map_or(1.0, TimeUnit::nanos);
     Ok(PublishedData {
         ids,
         id_unit: unit,
         missing_ids: rows.missing,
-        halving: match (job.typed.sample.half, job.typed.sample.unit) {
+        halving: match (args.sample.half, args.sample.unit) {
             (true, _) => Halving::Halved,
             (false, Some(_)) => Halving::Unknown,
             (false, None) => Halving::NotRoundTrip,
         },
-        ..PublishedData::of_values(values.into_iter().map(|value| value * unit), job.typed.sample.unit.is_some())
+        ..PublishedData::of_values(values.into_iter().map(|value| value * unit), args.sample.unit.is_some())
     })
 }
 
 /// The packet ids of a file of `count` numbers, if it has a column of them.
-fn ids(job: &CheckPublishedJob, path: &Path, count: usize) -> Result<Option<Vec<u64>>, Failure> {
-    let Some(column) = &job.id_column else { return Ok(None) };
-    let ids = numbers::read_file(path, column)?;
+fn ids(args: &CheckPublishedArgs, path: &Path, count: usize) -> Result<Option<Vec<u64>>, Failure> {
+    let Some(number) = args.sample.id_column else { return Ok(None) };
+    if path.as_os_str() == "-" {
+        let cause = "standard input can be read once, and the ids would need a second reading";
+        return Err(unusable("--id-column", number, cause, "name the file"));
+    }
+    let ids = numbers::read_file(path, &TextColumn { number, ..text_column(&args.column) })?;
     let is_id = |id: &f64| *id >= 0.0 && id.fract() == 0.0 && *id < 9e15;
     if ids.len() != count || !ids.iter().all(is_id) {
-        return Err(Failure::request(format!("column {} of `{}` has no packet ids", column.number, path.display()))
+        return Err(Failure::request(format!("column {number} of `{}` has no packet ids", path.display()))
             .because(format!("{count} values need as many whole numbers, and it has {} numbers", ids.len()))
             .hint("`--id-column N` picks another column, `-C N` that of the values"));
     }

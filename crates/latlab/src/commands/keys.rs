@@ -3,7 +3,9 @@
 use std::path::Path;
 
 use super::Outcome;
-use crate::cli::resolve::{KeySource, interface_needed, key_needed};
+use crate::cli::options::KeySource;
+use crate::cli::options::dds::interface_needed;
+use crate::cli::options::path::key_needed;
 use crate::console::Console;
 use crate::diagnostics::Failure;
 use crate::plan::{Plan, Protocol, Target};

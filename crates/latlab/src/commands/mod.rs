@@ -87,9 +87,7 @@ fn dispatch(command: Command, line: &CommandLine, console: Console) -> Result<Ou
         Command::Compare(args) => compare::run(&args, &recovered(console, &args.verbosity)),
         Command::Report(args) => report::run(&resolve::report(&args)?, line, &recovered(console, &args.verbosity)),
         Command::Export(args) => export::run(&resolve::export(&args)?, &recovered(console, &args.verbosity)),
-        Command::CheckPublished(args) => {
-            check_published::run(&resolve::check_published(&args)?, &recovered(console, &args.verbosity))
-        }
+        Command::CheckPublished(args) => check_published::run(&args, &recovered(console, &args.verbosity)),
         Command::List(args) => {
             let store = resolve::store(&args.store, &environment()?);
             list::run(&args, &store, &recovered(console, &VerbosityArgs::default()))

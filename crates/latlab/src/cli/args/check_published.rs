@@ -6,6 +6,7 @@ use clap::Args;
 
 use super::{ColumnArgs, JsonArgs, VerbosityArgs};
 use crate::cli::value;
+use crate::formats::import::LogFormat;
 use crate::plan::defaults;
 use crate::units::human::TimeUnit;
 
@@ -47,13 +48,13 @@ pub struct ClaimArgs {
 #[command(next_help_heading = "What is looked at")]
 pub struct RawDataArgs {
     /// Format of the log, as of `latlab import` [default: found by its content, unless -C, -d or --id-column is given]
-    #[arg(long, value_name = "FORMAT", conflicts_with_all = ["column", "delimiters", "id_column"])]
-    pub from: Option<String>,
+    #[arg(long, value_name = "FORMAT", value_parser = value::log_format, conflicts_with_all = ["column", "delimiters", "id_column"])]
+    pub from: Option<&'static LogFormat>,
     /// Column of a CSV file that has the values, by its name [default: the only one]
     #[arg(long = "column", value_name = "NAME", hide_short_help = true, conflicts_with_all = ["column", "delimiters", "id_column"])]
     pub csv_column: Option<String>,
     /// Direction of an fio log: read, write or trim [default: the only one]
-    #[arg(long, hide_short_help = true, value_name = "DIRECTION", conflicts_with_all = ["column", "delimiters", "id_column"])]
+    #[arg(long, hide_short_help = true, value_name = "DIRECTION", value_parser = value::direction, conflicts_with_all = ["column", "delimiters", "id_column"])]
     pub direction: Option<String>,
     /// Unit of numbers and logs that do not state it, and of claims without one [default: numbers without a unit]
     #[arg(long, value_name = "UNIT", value_parser = value::time_unit())]

@@ -6,6 +6,9 @@ use clap::Args;
 
 use super::{JsonArgs, StoreArgs, VerbosityArgs};
 use crate::cli::value::{self, Tag};
+use crate::formats::import::LogFormat;
+use crate::metric::Metric;
+use crate::units::human::TimeUnit;
 
 /// `latlab import`.
 #[derive(Clone, Debug, Args)]
@@ -36,19 +39,19 @@ pub struct LogArgs {
     /// Format of the log [default: found by its content]
     ///
     /// docs/import.md describes each of them.
-    #[arg(long, value_name = "FORMAT")]
-    pub from: Option<String>,
+    #[arg(long, value_name = "FORMAT", value_parser = value::log_format)]
+    pub from: Option<&'static LogFormat>,
     /// Unit of its values: ns, us, ms or s [default: the one that the log states]
-    #[arg(long, value_name = "UNIT")]
-    pub unit: Option<String>,
+    #[arg(long, value_name = "UNIT", value_parser = value::time_unit(), hide_possible_values = true)]
+    pub unit: Option<TimeUnit>,
     /// Column of a CSV file that has the values: its name, or its number from 1 [default: the only one]
     #[arg(long, value_name = "COLUMN")]
     pub column: Option<String>,
     /// Metric of the values: delay, round_trip_delay or wakeup_latency [default: what the format says, else delay]
-    #[arg(long, value_name = "METRIC")]
-    pub metric: Option<String>,
+    #[arg(long, value_name = "METRIC", value_parser = value::logged_metric)]
+    pub metric: Option<Metric>,
     /// Direction of an fio log: read, write or trim [default: the only one]
-    #[arg(long, value_name = "DIRECTION")]
+    #[arg(long, value_name = "DIRECTION", value_parser = value::direction)]
     pub direction: Option<String>,
     /// Skip malformed lines, and count them [default: a malformed line is an error]
     #[arg(long)]

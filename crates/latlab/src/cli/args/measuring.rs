@@ -1,17 +1,13 @@
 //! Options that several measuring commands share.
 
-use std::net::IpAddr;
-use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::cli::value::{self, Bind, Tag, TypedTarget};
+use crate::cli::options::AddressArgs;
+use crate::cli::value::{self, Tag, TypedTarget};
 use crate::console::Verbosity;
-use crate::plan::{
-    CompatOutput, DdsSpec, History, LoadSpec, Protocol, Reflect, Reliability, SettingSpec, TransportKind, WaitMode,
-    Warmup, defaults,
-};
+use crate::plan::{CompatOutput, LoadSpec, Protocol, SettingSpec, TransportKind, WaitMode, Warmup, defaults};
 use crate::units::Nanos;
 
 /// What all commands that measure have in common.
@@ -103,117 +99,6 @@ pub struct ProbeArgs {
         verbatim_doc_comment, hide_possible_values = true
     )]
     pub transport: Option<TransportKind>,
-}
-
-/// How the datagrams of a measurement leave this host.
-#[derive(Clone, Debug, Default, Args)]
-#[command(next_help_heading = "Which way")]
-pub struct PathArgs {
-    #[command(flatten)]
-    pub way: AddressArgs,
-    /// Send from UDP port N; sweep: 16 ports, a session each [default: the system's choice]
-    ///
-    /// sweep shows multipath: the ports 30000 to 30015 become interleaved runs, one each.
-    #[arg(long, value_name = "N|sweep", allow_hyphen_values = true, hide_short_help = true, value_parser = value::source_ports)]
-    pub source_port: Option<RangeInclusive<u16>>,
-}
-
-/// How datagrams leave this host.
-#[derive(Clone, Debug, Default, Args)]
-#[command(next_help_heading = "Which way")]
-pub struct AddressArgs {
-    #[command(flatten)]
-    pub key: KeyFileArgs,
-    /// Use IPv4
-    #[arg(short = '4', long, conflicts_with = "ipv6", hide_short_help = true)]
-    pub ipv4: bool,
-    /// Use IPv6
-    #[arg(short = '6', long, hide_short_help = true)]
-    pub ipv6: bool,
-    /// Send from this address, or through this interface [default: the route's]
-    #[arg(long, value_name = "ADDR|INTERFACE", hide_short_help = true, value_parser = value::bind)]
-    pub bind: Option<Bind>,
-    /// Measure to this address of an agent's host [default: the one that ssh reached]
-    ///
-    /// For ssh: and cmd:, whose connection may take another way than the probes. The agent answers on this address only.
-    #[arg(long, value_name = "ADDR", hide_short_help = true, value_parser = value::peer_address)]
-    pub peer_addr: Option<IpAddr>,
-    /// Mark datagrams with a code point: 0 to 63, CS0 to CS7, AF11 to AF43 or EF [default: the system's]
-    #[arg(long, value_name = "DSCP", allow_hyphen_values = true, hide_short_help = true, value_parser = value::code_point)]
-    pub dscp: Option<u8>,
-    /// Forbid fragmentation: what does not fit the path is refused
-    #[arg(long, hide_short_help = true)]
-    pub df: bool,
-}
-
-/// How samples travel over DDS.
-#[derive(Clone, Debug, Default, Args)]
-#[command(next_help_heading = "Over DDS")]
-pub struct DdsArgs {
-    /// Send lost samples again, or not: best-effort or reliable [default: best-effort]
-    #[arg(
-        long, value_name = "WORD", value_parser = value::one_of(&Reliability::ALL, Reliability::word), hide_short_help = true,
-        hide_possible_values = true
-    )]
-    pub reliability: Option<Reliability>,
-    /// Use topics whose type has a key
-    #[arg(long, hide_short_help = true)]
-    pub keyed: bool,
-    #[command(flatten)]
-    pub at: DdsDomainArgs,
-}
-
-/// The domain, and what is kept there.
-#[derive(Clone, Debug, Default, Args)]
-#[command(next_help_heading = "Over DDS")]
-pub struct DdsDomainArgs {
-    /// Join DDS domain N, 0 to 230 [default: 0]
-    #[arg(long, value_name = "N", allow_hyphen_values = true, hide_short_help = true, value_parser = value::whole::<u16>(0..=DdsSpec::DOMAIN_MAX))]
-    pub domain: Option<u16>,
-    /// Keep so many samples: keep-last:N or keep-all [default: keep-last:16]
-    #[arg(long, value_name = "POLICY", hide_short_help = true, value_parser = value::history)]
-    pub history: Option<History>,
-    /// Find participants by multicast, on or off [default: off]
-    ///
-    /// off: only the addressed host is asked.
-    #[arg(
-        long, value_name = "WORD", value_parser = value::switch(), hide_short_help = true,
-        hide_possible_values = true
-    )]
-    pub multicast: Option<bool>,
-    /// Use this interface, by name or address [default: loopback, or the way to an agent]
-    #[arg(long, value_name = "INTERFACE|ADDR", hide_short_help = true, value_parser = value::bind)]
-    pub interface: Option<Bind>,
-}
-
-/// How packets pass the network stack by.
-#[derive(Clone, Debug, Default, Args)]
-#[command(next_help_heading = "Past the network stack")]
-pub struct XdpArgs {
-    /// Use queue N of the interface, with --transport xdp [default: 0]
-    #[arg(long, value_name = "N", allow_hyphen_values = true, hide_short_help = true, value_parser = value::whole::<u32>(0..=value::QUEUE_MAX))]
-    pub queue: Option<u32>,
-    /// What answers where latlab starts the reflector: socket, xdp or xdp-tx [default: as --transport; on local socket]
-    ///
-    /// socket: a UDP socket.
-    /// xdp: an AF_XDP socket.
-    /// xdp-tx: a program in the network driver, for ping; its probes are not authenticated.
-    #[arg(
-        long, value_name = "WORD", value_parser = value::one_of(&Reflect::ALL, Reflect::word), hide_short_help = true,
-        verbatim_doc_comment, hide_possible_values = true
-    )]
-    pub reflect: Option<Reflect>,
-    /// Use queue N of the reflector's interface, with --reflect xdp [default: 0]
-    #[arg(long, value_name = "N", allow_hyphen_values = true, hide_short_help = true, value_parser = value::whole::<u32>(0..=value::QUEUE_MAX))]
-    pub peer_queue: Option<u32>,
-}
-
-/// Where the pre-shared key is.
-#[derive(Clone, Debug, Default, Args)]
-pub struct KeyFileArgs {
-    /// Key shared by both ends, from `latlab keygen` [default: none, loopback only]
-    #[arg(long, value_name = "FILE")]
-    pub psk_file: Option<PathBuf>,
 }
 
 /// How the process of an end runs.

@@ -16,9 +16,8 @@ pub use doctor::DoctorArgs;
 pub use export::{ExportArgs, ExportContentArgs, ExportFormat, ExportWritingArgs, TABLES};
 pub use import::{ImportArgs, LogArgs};
 pub use measuring::{
-    AddressArgs, CompatOutputArgs, DdsArgs, DdsDomainArgs, EndArgs, GateArgs, HoldArgs, JsonArgs, JudgingArgs,
-    KeyFileArgs, LiveArgs, LoadArgs, MeasuringArgs, OutputArgs, PathArgs, PeerArgs, ProbeArgs, ScheduleArgs,
-    SettingArgs, StopArgs, StoreArgs, VerbosityArgs, XdpArgs,
+    CompatOutputArgs, EndArgs, GateArgs, HoldArgs, JsonArgs, JudgingArgs, LiveArgs, LoadArgs, MeasuringArgs,
+    OutputArgs, PeerArgs, ProbeArgs, ScheduleArgs, SettingArgs, StopArgs, StoreArgs, VerbosityArgs,
 };
 pub use ping::PingArgs;
 pub use report::{FigureFormat, ReportArgs, WritingArgs};

@@ -2,7 +2,8 @@
 
 use clap::Args;
 
-use super::{DdsArgs, EndArgs, MeasuringArgs, PathArgs, PeerArgs, ProbeArgs, ScheduleArgs, StopArgs, XdpArgs};
+use super::{EndArgs, MeasuringArgs, PeerArgs, ProbeArgs, ScheduleArgs, StopArgs};
+use crate::cli::options::{DdsArgs, PathArgs, XdpArgs};
 use crate::cli::value::{self, TypedTarget, WakeupsBeside};
 
 /// `latlab ping`.

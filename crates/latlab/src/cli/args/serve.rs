@@ -4,7 +4,8 @@ use std::net::SocketAddr;
 
 use clap::Args;
 
-use super::{DdsDomainArgs, EndArgs, KeyFileArgs, VerbosityArgs};
+use super::{EndArgs, VerbosityArgs};
+use crate::cli::options::{DdsDomainArgs, KeyFileArgs};
 use crate::cli::value;
 use crate::plan::TransportKind;
 use crate::session::ReflectorLimits;

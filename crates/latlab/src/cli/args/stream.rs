@@ -2,7 +2,8 @@
 
 use clap::Args;
 
-use super::{AddressArgs, CompatOutputArgs, DdsArgs, EndArgs, MeasuringArgs, PeerArgs, XdpArgs};
+use super::{CompatOutputArgs, EndArgs, MeasuringArgs, PeerArgs};
+use crate::cli::options::{AddressArgs, DdsArgs, XdpArgs};
 use crate::cli::value::{self, StreamRate, TypedTarget};
 use crate::plan::{Direction, SendMode, TransportKind, Warmup, defaults};
 use crate::units::Nanos;

@@ -49,7 +49,7 @@ pub fn sources(typed: &GroupingArgs, column: &ColumnArgs, paths: &[PathBuf]) -> 
 }
 
 /// The column of a file of numbers.
-pub(super) fn text_column(typed: &ColumnArgs) -> TextColumn {
+pub fn text_column(typed: &ColumnArgs) -> TextColumn {
     let delimiters = typed.delimiters.clone().map_or_else(|| defaults::TEXT_DELIMITERS.to_vec(), |typed| typed.0);
     TextColumn { number: typed.column.unwrap_or(1), delimiters }
 }

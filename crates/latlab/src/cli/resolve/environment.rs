@@ -33,17 +33,6 @@ impl Environment {
     }
 }
 
-/// Source of the pre-shared key.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum KeySource {
-    /// No key: probes carry no tag.
-    None,
-    /// A generated key, passed to both ends, which latlab starts itself.
-    Fresh,
-    File(PathBuf),
-    Descriptor(i32),
-}
-
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OutputSpec {
     Nothing,

@@ -1,7 +1,7 @@
 //! The loads of a run, and `latlab load`.
 
-use super::{KeySource, path};
-use crate::cli::args::{DdsArgs, HoldArgs, LoadArgs, XdpArgs};
+use crate::cli::args::{HoldArgs, LoadArgs};
+use crate::cli::options::{DdsArgs, KeySource, XdpArgs, path};
 use crate::cli::value::unusable;
 use crate::diagnostics::Failure;
 use crate::plan::{LoadKind, LoadSpec, PathSpec, Protocol, Side, Target, TransportKind, defaults};

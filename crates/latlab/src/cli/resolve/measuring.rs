@@ -1,8 +1,9 @@
 //! What the commands that measure have in common: the end of a run, the schedule of its end, its conditions.
 
 use super::environment::{output_spec, tags};
-use super::{Environment, KeySource, OutputSpec, load, setting};
+use super::{Environment, OutputSpec, load, setting};
 use crate::cli::args::{EndArgs, MeasuringArgs, StopArgs};
+use crate::cli::options::KeySource;
 use crate::diagnostics::Failure;
 use crate::plan::{EndSpec, Plan, RunSpec, StopWhen, Target, WaitMode, Warmup, Work, defaults};
 

@@ -3,9 +3,7 @@
 //! Resolution depends on the request alone. It accesses no file, name server or CPU: errors of the system arise when
 //! the plan is executed.
 
-mod check_published;
 mod compare;
-mod dds;
 mod environment;
 mod experiment;
 mod export;
@@ -13,7 +11,6 @@ mod import;
 mod list;
 mod load;
 mod measuring;
-mod path;
 mod ping;
 mod report;
 mod run;
@@ -22,18 +19,14 @@ mod setting;
 mod stream;
 mod summary;
 mod wakeup;
-mod xdp;
 
-pub use check_published::{CheckPublishedJob, check_published};
-pub use compare::{Grouping, Sources, expect_ministat, sources};
-pub use dds::interface_needed;
-pub use environment::{Environment, KeySource, OutputSpec, store};
+pub use compare::{Grouping, Sources, expect_ministat, sources, text_column};
+pub use environment::{Environment, OutputSpec, store};
 pub use experiment::{ConditionSelection, ExperimentJob, FileError, TypedExperiment, experiment, experiment_from};
 pub use export::{ExportContent, ExportJob, RowFormat, export};
 pub use import::{ImportJob, import};
 pub use load::{LoadJob, hold};
 pub use measuring::MeasureJob;
-pub use path::key_needed;
 pub use ping::{expect_feasible_intervals, ping};
 pub use report::{FigureRequest, ReportDestination, ReportJob, report};
 pub use run::{AskedRecipe, RunJob, RunSource, recipes, run};

@@ -1,8 +1,9 @@
 //! Resolution of `latlab ping`: probes, transport and concurrent wake-ups.
 
 use super::measuring::{self, rounds};
-use super::{Environment, KeySource, MeasureJob, dds, path};
+use super::{Environment, MeasureJob};
 use crate::cli::args::{PingArgs, ScheduleArgs};
+use crate::cli::options::{KeySource, dds, path};
 use crate::cli::value::{WakeupsBeside, too_many, unusable};
 use crate::diagnostics::Failure;
 use crate::plan::{

@@ -2,9 +2,9 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use super::path::without_key;
-use super::{KeySource, dds};
 use crate::cli::args::{CapArgs, ServeArgs};
+use crate::cli::options::path::without_key;
+use crate::cli::options::{KeySource, dds};
 use crate::cli::value::Bind;
 use crate::diagnostics::Failure;
 use crate::plan::{DdsSpec, EndSpec, TransportKind, defaults};

@@ -1,8 +1,9 @@
 //! Resolution of `latlab stream`: rate, packets and rate search.
 
 use super::measuring::{self, rounds};
-use super::{Environment, KeySource, MeasureJob, path};
+use super::{Environment, MeasureJob};
 use crate::cli::args::{SearchArgs, StreamArgs, StreamStopArgs};
+use crate::cli::options::{KeySource, path};
 use crate::cli::value::{NO_PROBES, StreamRate, too_many, unusable};
 use crate::diagnostics::Failure;
 use crate::plan::{

@@ -1,8 +1,9 @@
 //! Resolution of `latlab wakeup`, and of the run that `--try-remedies` repeats.
 
 use super::measuring::{self, rounds};
-use super::{Environment, KeySource, MeasureJob};
+use super::{Environment, MeasureJob};
 use crate::cli::args::WakeupArgs;
+use crate::cli::options::KeySource;
 use crate::cli::value::{out_of_place, too_many, unusable};
 use crate::diagnostics::Failure;
 use crate::plan::{

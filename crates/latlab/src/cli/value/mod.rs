@@ -1,6 +1,7 @@
 //! The values of options: each parser turns one typed word into a value, and refuses what no command can use.
 
 mod load;
+mod log;
 mod path;
 mod setting;
 mod summary;
@@ -13,6 +14,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use thiserror::Error;
 
 pub use load::{LOAD_KINDS, load};
+pub use log::{direction, log_format, logged_metric};
 pub use path::{Bind, address_in, bind, code_point, history, is_interface_name, listening, peer_address, source_ports};
 pub use setting::setting;
 pub use summary::{

@@ -1,19 +1,82 @@
-//! Resolution of the path of probes: target, addresses and key.
+//! The path of probes: target, addresses and key.
 
 use std::net::IpAddr;
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
 
-use super::{KeySource, dds, xdp};
-use crate::cli::args::{AddressArgs, DdsArgs, KeyFileArgs, XdpArgs};
-use crate::cli::value::{Bind, TypedTarget, address_in, out_of_place};
+use clap::Args;
+
+use super::{DdsArgs, XdpArgs, dds, xdp};
+use crate::cli::value::{self, Bind, TypedTarget, address_in, out_of_place};
 use crate::diagnostics::Failure;
 use crate::plan::{EndSpec, Family, PathSpec, Protocol, Target, TransportKind};
 
-pub(super) fn target(typed: Option<&TypedTarget>, protocol: Protocol) -> Target {
+/// How the datagrams of a measurement leave this host.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Which way")]
+pub struct PathArgs {
+    #[command(flatten)]
+    pub way: AddressArgs,
+    /// Send from UDP port N; sweep: 16 ports, a session each [default: the system's choice]
+    ///
+    /// sweep shows multipath: the ports 30000 to 30015 become interleaved runs, one each.
+    #[arg(long, value_name = "N|sweep", allow_hyphen_values = true, hide_short_help = true, value_parser = value::source_ports)]
+    pub source_port: Option<RangeInclusive<u16>>,
+}
+
+/// How datagrams leave this host.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Which way")]
+pub struct AddressArgs {
+    #[command(flatten)]
+    pub key: KeyFileArgs,
+    /// Use IPv4
+    #[arg(short = '4', long, conflicts_with = "ipv6", hide_short_help = true)]
+    pub ipv4: bool,
+    /// Use IPv6
+    #[arg(short = '6', long, hide_short_help = true)]
+    pub ipv6: bool,
+    /// Send from this address, or through this interface [default: the route's]
+    #[arg(long, value_name = "ADDR|INTERFACE", hide_short_help = true, value_parser = value::bind)]
+    pub bind: Option<Bind>,
+    /// Measure to this address of an agent's host [default: the one that ssh reached]
+    ///
+    /// For ssh: and cmd:, whose connection may take another way than the probes. The agent answers on this address only.
+    #[arg(long, value_name = "ADDR", hide_short_help = true, value_parser = value::peer_address)]
+    pub peer_addr: Option<IpAddr>,
+    /// Mark datagrams with a code point: 0 to 63, CS0 to CS7, AF11 to AF43 or EF [default: the system's]
+    #[arg(long, value_name = "DSCP", allow_hyphen_values = true, hide_short_help = true, value_parser = value::code_point)]
+    pub dscp: Option<u8>,
+    /// Forbid fragmentation: what does not fit the path is refused
+    #[arg(long, hide_short_help = true)]
+    pub df: bool,
+}
+
+/// Where the pre-shared key is.
+#[derive(Clone, Debug, Default, Args)]
+pub struct KeyFileArgs {
+    /// Key shared by both ends, from `latlab keygen` [default: none, loopback only]
+    #[arg(long, value_name = "FILE")]
+    pub psk_file: Option<PathBuf>,
+}
+
+/// Source of the pre-shared key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum KeySource {
+    /// No key: probes carry no tag.
+    None,
+    /// A generated key, passed to both ends, which latlab starts itself.
+    Fresh,
+    File(PathBuf),
+    Descriptor(i32),
+}
+
+pub(in crate::cli) fn target(typed: Option<&TypedTarget>, protocol: Protocol) -> Target {
     typed.map_or(Target::Local, |typed| typed.over(protocol))
 }
 
 /// Resolves the path without its source port, since there may be several.
-pub(super) fn path(
+pub(in crate::cli) fn path(
     typed: &AddressArgs,
     dds: &DdsArgs,
     xdp: &XdpArgs,
@@ -47,7 +110,7 @@ pub(super) fn path(
 }
 
 /// Resolves the source of the key. Host names are checked after their lookup: see [`key_needed`].
-pub(super) fn key(typed: &KeyFileArgs, target: &Target, protocol: Protocol) -> Result<KeySource, Failure> {
+pub(in crate::cli) fn key(typed: &KeyFileArgs, target: &Target, protocol: Protocol) -> Result<KeySource, Failure> {
     match (&typed.psk_file, target) {
         (Some(file), _) => Ok(KeySource::File(file.clone())),
         (None, Target::Lab | Target::Ssh { .. } | Target::Command { .. }) => Ok(KeySource::Fresh),
@@ -70,7 +133,7 @@ pub fn key_needed(target: &Target, address: IpAddr) -> Result<(), Failure> {
     Err(without_key(&target.to_string(), hint))
 }
 
-pub(super) fn without_key(address: &str, hint: &str) -> Failure {
+pub(in crate::cli) fn without_key(address: &str, hint: &str) -> Failure {
     let cause = "without a key only loopback is measured and served";
     Failure::request(format!("`{address}` needs a key")).because(cause).hint(hint)
 }
@@ -102,7 +165,7 @@ fn agree(family: Option<Family>, bind: Option<IpAddr>, target: &Target, peer: Op
 }
 
 /// The peer end, which is like the local one but on its own CPU; `None` if latlab does not start it.
-pub(super) fn peer_end(target: &Target, cpu: Option<u16>, here: EndSpec) -> Option<EndSpec> {
+pub(in crate::cli) fn peer_end(target: &Target, cpu: Option<u16>, here: EndSpec) -> Option<EndSpec> {
     match target {
         Target::Local | Target::Lab | Target::Ssh { .. } | Target::Command { .. } => Some(EndSpec { cpu, ..here }),
         Target::Host { .. } | Target::Log { .. } => None,

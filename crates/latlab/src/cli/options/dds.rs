@@ -1,18 +1,59 @@
-//! Resolution of the options over DDS: domain, policies and interface.
+//! DDS: domain, policies and interface.
 
 use std::net::{IpAddr, SocketAddr};
 
-use crate::cli::args::{DdsArgs, DdsDomainArgs};
-use crate::cli::value::{address_in, alone, out_of_place, unusable};
-use crate::diagnostics::Failure;
-use crate::plan::{DdsSpec, PathSpec, Protocol, Reliability, Target, TransportKind};
+use clap::Args;
 
-pub(super) fn spec(typed: &DdsArgs) -> DdsSpec {
+use crate::cli::value::{self, Bind, address_in, alone, out_of_place, unusable};
+use crate::diagnostics::Failure;
+use crate::plan::{DdsSpec, History, PathSpec, Protocol, Reliability, Target, TransportKind};
+
+/// How samples travel over DDS.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Over DDS")]
+pub struct DdsArgs {
+    /// Send lost samples again, or not: best-effort or reliable [default: best-effort]
+    #[arg(
+        long, value_name = "WORD", value_parser = value::one_of(&Reliability::ALL, Reliability::word), hide_short_help = true,
+        hide_possible_values = true
+    )]
+    pub reliability: Option<Reliability>,
+    /// Use topics whose type has a key
+    #[arg(long, hide_short_help = true)]
+    pub keyed: bool,
+    #[command(flatten)]
+    pub at: DdsDomainArgs,
+}
+
+/// The domain, and what is kept there.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Over DDS")]
+pub struct DdsDomainArgs {
+    /// Join DDS domain N, 0 to 230 [default: 0]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, hide_short_help = true, value_parser = value::whole::<u16>(0..=DdsSpec::DOMAIN_MAX))]
+    pub domain: Option<u16>,
+    /// Keep so many samples: keep-last:N or keep-all [default: keep-last:16]
+    #[arg(long, value_name = "POLICY", hide_short_help = true, value_parser = value::history)]
+    pub history: Option<History>,
+    /// Find participants by multicast, on or off [default: off]
+    ///
+    /// off: only the addressed host is asked.
+    #[arg(
+        long, value_name = "WORD", value_parser = value::switch(), hide_short_help = true,
+        hide_possible_values = true
+    )]
+    pub multicast: Option<bool>,
+    /// Use this interface, by name or address [default: loopback, or the way to an agent]
+    #[arg(long, value_name = "INTERFACE|ADDR", hide_short_help = true, value_parser = value::bind)]
+    pub interface: Option<Bind>,
+}
+
+pub(in crate::cli) fn spec(typed: &DdsArgs) -> DdsSpec {
     DdsSpec { reliability: typed.reliability.unwrap_or_default(), keyed: typed.keyed, ..domain(&typed.at) }
 }
 
 /// The domain of a reflector, which serves senders of every reliability and type.
-pub(super) fn domain(typed: &DdsDomainArgs) -> DdsSpec {
+pub(in crate::cli) fn domain(typed: &DdsDomainArgs) -> DdsSpec {
     DdsSpec {
         domain: typed.domain.unwrap_or(0),
         history: typed.history.unwrap_or_default(),
@@ -23,7 +64,7 @@ pub(super) fn domain(typed: &DdsDomainArgs) -> DdsSpec {
 }
 
 /// Refuses a path whose addresses DDS cannot have, or that would expose a participant. `bind` names the interface.
-pub(super) fn expect_addresses(target: &Target, path: &PathSpec, bind: &str) -> Result<(), Failure> {
+pub(in crate::cli) fn expect_addresses(target: &Target, path: &PathSpec, bind: &str) -> Result<(), Failure> {
     let host = if let Target::Host { host, .. } = target { Some(host.as_str()) } else { None };
     host.map_or(Ok(()), |host| refuse_link_local("TARGET", host))?;
     path.bind_address.map_or(Ok(()), |address| refuse_link_local(bind, &address.to_string()))?;
@@ -31,7 +72,10 @@ pub(super) fn expect_addresses(target: &Target, path: &PathSpec, bind: &str) -> 
 }
 
 /// Refuses addresses of a reflector that DDS cannot have.
-pub(super) fn expect_addresses_of_reflector(addresses: &[SocketAddr], at: &DdsDomainArgs) -> Result<(), Failure> {
+pub(in crate::cli) fn expect_addresses_of_reflector(
+    addresses: &[SocketAddr],
+    at: &DdsDomainArgs,
+) -> Result<(), Failure> {
     addresses.iter().try_for_each(|address| refuse_link_local("--bind", &address.to_string()))?;
     at.interface.as_ref().map_or(Ok(()), |interface| refuse_link_local("--interface", &interface.to_string()))?;
     match addresses {
@@ -71,7 +115,7 @@ fn refuse_link_local(option: &str, typed: &str) -> Result<(), Failure> {
 }
 
 /// `target` as DDS knows it: a plain echo has no port, and is in the default partition.
-pub(super) fn target(target: Target, transport: TransportKind, protocol: Protocol) -> Target {
+pub(in crate::cli) fn target(target: Target, transport: TransportKind, protocol: Protocol) -> Target {
     match target {
         Target::Host { host, .. } if transport == TransportKind::Dds && protocol == Protocol::Echo => {
             Target::Host { host, port: 0 }
