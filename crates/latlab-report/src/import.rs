@@ -5,7 +5,7 @@ use serde_json::json;
 use super::json::pretty;
 use crate::diagnostics::Caveat;
 use crate::recording::manifest::Manifest;
-use crate::units::human::grouped;
+use crate::units::human::{counted, grouped};
 
 #[derive(Debug)]
 pub struct ImportView<'a> {
@@ -17,6 +17,10 @@ pub struct ImportView<'a> {
     pub title: &'a str,
     /// The sum of the counts of its values; 0 of other rows.
     pub values: u64,
+    /// Lines without a row that the format does not know.
+    pub others: u64,
+    /// The first of each kind of them, with its number.
+    pub first_others: &'a [(u64, String)],
     /// What the log does not say, or says wrongly.
     pub caveats: &'a [Caveat],
 }
@@ -30,7 +34,7 @@ impl ImportView<'_> {
             "recording": self.recording,
             "format": import.map_or("", |import| &import.format),
             "rows": self.manifest.rows.unwrap_or(0),
-            "skipped": self.manifest.run.import.as_ref().map_or(0, |facts| facts.skipped_lines),
+            "skipped": self.others + self.manifest.run.import.as_ref().map_or(0, |facts| facts.skipped_lines),
             "caveats": self.caveats,
         }))
     }
@@ -46,12 +50,23 @@ impl ImportView<'_> {
             values => (values, format!(" in {} rows", grouped(rows))),
         };
         format!(
-            "imported {} {noun}{metric}{bins} from `{}` ({})\nrecording {}\n",
+            "imported {} {noun}{metric}{bins} from `{}` ({})\n{}recording {}\n",
             grouped(count),
             self.log,
             self.title,
+            self.skipped(),
             self.recording
         )
+    }
+
+    /// The lines that are no rows, the first of each kind.
+    fn skipped(&self) -> String {
+        if self.others == 0 {
+            return String::new();
+        }
+        let first = self.first_others.iter().map(|(number, text)| format!("line {number} `{text}`"));
+        let lines = counted(self.others as usize, "line");
+        format!("skipped {lines} without a row: {}\n", first.collect::<Vec<_>>().join(", "))
     }
 
     fn noun(&self) -> &'static str {

@@ -8,6 +8,16 @@ use crate::units::human::grouped;
 
 pub(super) const RULES: &[Rule<Run<'_>>] = &[
     Rule {
+        code: "log-contradicts-itself",
+        raise: |run| {
+            let contradictions = &run.manifest.run.import.as_ref()?.contradictions;
+            let message = || format!("the log states {}", contradictions.join("; "));
+            (!contradictions.is_empty()).then(|| (Warning, message()))
+        },
+        effect: "lines are missing or the tool prints a wrong figure: figures here are those of the rows",
+        hint: |_| "compare the log with that of the other end, or measure again".into(),
+    },
+    Rule {
         code: "skipped-lines",
         raise: |run| {
             let facts = run.manifest.run.import.as_ref().filter(|facts| facts.skipped_lines > 0)?;
@@ -78,13 +88,33 @@ pub(super) const RULES: &[Rule<Run<'_>>] = &[
         hint: |_| "import it again with `--unit`".into(),
     },
     Rule {
-        code: "halves-doubled",
+        code: "values-converted",
         raise: |run| {
             let message = "the log has half round trips, which were doubled";
             run.manifest.spec.import()?.halves_doubled.then(|| (Note, message.into()))
         },
         effect: "figures are twice those that the tool prints",
         hint: |_| "`--half` adds columns of the round trip / 2".into(),
+    },
+    Rule {
+        code: "values-converted",
+        raise: |run| {
+            let notes = &run.manifest.run.import.as_ref()?.notes;
+            (!notes.is_empty()).then(|| (Warning, format!("of the log: {}", notes.join("; "))))
+        },
+        effect: "figures can differ from those that the tool prints",
+        hint: |_| "docs/import.md says why".into(),
+    },
+    Rule {
+        code: "values-converted",
+        raise: |run| {
+            let cut_off = run.manifest.run.import.as_ref()?.cut_off;
+            let message =
+                || format!("values beyond the histogram of the log: {}; each counts as its end", grouped(cut_off));
+            (cut_off > 0).then(|| (Warning, message()))
+        },
+        effect: "the maximum, the mean and quantiles among them are at least what is shown",
+        hint: |_| "measure again with a longer histogram".into(),
     },
     Rule {
         code: "undecided",

@@ -9,8 +9,8 @@
 
 use super::field::{LogField, cells, is_blank_or_comment, is_decimal_comma, is_not_finite, signed, unit_of};
 use super::log::are_rows;
-use super::{LineParser, LogFault, LogFormat, LogHead, LogOptions, LogReader, LogRows};
-use crate::facts::{LogFacts, LoggedValue, RowNumbers};
+use super::{LineParser, LineUse, LogFacts, LogFault, LogFormat, LogHead, LogOptions, LogReader, LogRows};
+use crate::facts::{LoggedValue, RowNumbers};
 use crate::metric::Metric;
 use crate::plan::Kind;
 use crate::units::human::{TimeUnit, counted};
@@ -480,17 +480,20 @@ impl CsvLog {
 }
 
 impl LineParser for CsvLog {
-    fn line(&mut self, line: &[u8], rows: &mut LogRows<'_>) -> Result<(), LogFault> {
+    fn line(&mut self, line: &[u8], rows: &mut LogRows<'_>) -> Result<LineUse, LogFault> {
         if is_blank_or_comment(line) {
-            return Ok(());
+            return Ok(LineUse::Taken);
         }
         if let Some(column) = &mut self.column {
-            return column.row(line, rows);
+            return column.row(line, rows).map(|()| LineUse::Taken);
         }
         let (column, has_header) = self.first(line)?;
         rows.are_of(self.metric);
         let column = self.column.insert(column);
-        if has_header { Ok(()) } else { column.row(line, rows) }
+        if !has_header {
+            column.row(line, rows)?;
+        }
+        Ok(LineUse::Taken)
     }
 
     fn finish(&mut self, _: &mut LogRows<'_>) -> Result<LogFacts, LogFault> {

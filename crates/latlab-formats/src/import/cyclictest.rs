@@ -9,8 +9,8 @@
 //! refused. (Read in the source of rt-tests, and tried with 2.4.)
 
 use super::field::{LogField, bounded, cells, unit_of, words};
-use super::{LineParser, LogFault, LogFormat, LogHead, LogOptions, LogReader, LogRows};
-use crate::facts::{LogFacts, LoggedValue};
+use super::{LineParser, LineUse, LogFacts, LogFault, LogFormat, LogHead, LogOptions, LogReader, LogRows};
+use crate::facts::LoggedValue;
 use crate::metric::Metric;
 use crate::plan::Kind;
 use crate::units::Nanos;
@@ -202,7 +202,7 @@ impl CycleLog {
 
     fn take(&mut self, line: &[u8], rows: &mut LogRows<'_>) -> Result<(), LogFault> {
         if let Some(histogram) = &mut self.histogram {
-            return histogram.line(line, rows);
+            return histogram.line(line, rows).map(|_| ());
         }
         if line.starts_with(b"# Histogram") {
             self.histogram = Some(HistogramLog::new(&LogOptions::default()));
@@ -252,13 +252,19 @@ impl CycleLog {
     }
 }
 
-impl LineParser for CycleLog {
-    fn line(&mut self, line: &[u8], rows: &mut LogRows<'_>) -> Result<(), LogFault> {
+impl CycleLog {
+    fn read_line(&mut self, line: &[u8], rows: &mut LogRows<'_>) -> Result<(), LogFault> {
         let result = self.take(line, rows);
         if result.is_err() {
             self.threads.iter_mut().flatten().for_each(|thread| thread.is_doubtful = true);
         }
         result
+    }
+}
+
+impl LineParser for CycleLog {
+    fn line(&mut self, line: &[u8], rows: &mut LogRows<'_>) -> Result<LineUse, LogFault> {
+        self.read_line(line, rows).map(|()| LineUse::Taken)
     }
 
     fn finish(&mut self, _: &mut LogRows<'_>) -> Result<LogFacts, LogFault> {
@@ -378,12 +384,13 @@ impl HistogramLog {
 }
 
 impl LineParser for HistogramLog {
-    fn line(&mut self, line: &[u8], _: &mut LogRows<'_>) -> Result<(), LogFault> {
+    fn line(&mut self, line: &[u8], _: &mut LogRows<'_>) -> Result<LineUse, LogFault> {
         match line.trim_ascii_start().first() {
             Some(byte) if byte.is_ascii_digit() => self.bin(line),
             Some(b'#') => self.comment(line),
             _ => self.run.line(line),
         }
+        .map(|()| LineUse::Taken)
     }
 
     fn finish(&mut self, rows: &mut LogRows<'_>) -> Result<LogFacts, LogFault> {

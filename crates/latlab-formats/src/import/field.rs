@@ -79,7 +79,20 @@ pub(super) fn cells(line: &[u8], delimiter: u8) -> impl Iterator<Item = LogField
     })
 }
 
-impl LogField<'_> {
+impl<'a> LogField<'a> {
+    /// The bytes of it from `start` to `end`, without white space around them.
+    pub(super) fn part(&self, start: usize, end: usize) -> LogField<'a> {
+        let text = &self.text[start..end];
+        let blanks = text.len() - text.trim_ascii_start().len();
+        LogField { text: text.trim_ascii(), column: self.column + start + blanks }
+    }
+
+    /// One unit of the last digit of a decimal number of `unit`, at least 1 ns.
+    pub(super) fn step_ns(&self, unit: TimeUnit) -> i64 {
+        let places = memchr::memchr(b'.', self.text).map_or(0, |point| self.text.len() - point - 1);
+        10_i64.pow(exponent_of(unit).saturating_sub(places as u32))
+    }
+
     /// The text as a message shows it: one line, at most 40 characters.
     pub(super) fn shown(&self) -> String {
         let text = String::from_utf8_lossy(&self.text[..self.text.len().min(4 * SHOWN)]);

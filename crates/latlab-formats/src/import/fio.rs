@@ -9,8 +9,8 @@
 
 use super::field::{LogField, cells};
 use super::log::are_rows;
-use super::{LineParser, LogFault, LogFormat, LogHead, LogOptions, LogReader, LogRows};
-use crate::facts::{LogFacts, LoggedValue};
+use super::{LineParser, LineUse, LogFacts, LogFault, LogFormat, LogHead, LogOptions, LogReader, LogRows};
+use crate::facts::LoggedValue;
 use crate::metric::Metric;
 use crate::plan::Kind;
 use crate::units::Nanos;
@@ -106,8 +106,8 @@ struct FioLog {
     row: u64,
 }
 
-impl LineParser for FioLog {
-    fn line(&mut self, line: &[u8], rows: &mut LogRows<'_>) -> Result<(), LogFault> {
+impl FioLog {
+    fn read_line(&mut self, line: &[u8], rows: &mut LogRows<'_>) -> Result<(), LogFault> {
         if line.trim_ascii().is_empty() {
             return Ok(());
         }
@@ -145,6 +145,12 @@ impl LineParser for FioLog {
             return Ok(());
         }
         if self.chosen { Ok(()) } else { Err(mixed()) }
+    }
+}
+
+impl LineParser for FioLog {
+    fn line(&mut self, line: &[u8], rows: &mut LogRows<'_>) -> Result<LineUse, LogFault> {
+        self.read_line(line, rows).map(|()| LineUse::Taken)
     }
 
     fn finish(&mut self, _: &mut LogRows<'_>) -> Result<LogFacts, LogFault> {

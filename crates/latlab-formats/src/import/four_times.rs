@@ -6,8 +6,8 @@
 
 use super::field::{LogField, is_blank_or_comment, unit_of, words};
 use super::log::are_rows;
-use super::{LineParser, LogFault, LogFormat, LogHead, LogOptions, LogReader, LogRows};
-use crate::facts::{LogFacts, LoggedProbe};
+use super::{LineParser, LineUse, LogFacts, LogFault, LogFormat, LogHead, LogOptions, LogReader, LogRows};
+use crate::facts::LoggedProbe;
 use crate::plan::Kind;
 use crate::units::human::TimeUnit;
 
@@ -67,11 +67,11 @@ fn missing(line: &[u8], part: &str) -> LogFault {
 struct FourTimes;
 
 impl LineParser for FourTimes {
-    fn line(&mut self, line: &[u8], rows: &mut LogRows<'_>) -> Result<(), LogFault> {
+    fn line(&mut self, line: &[u8], rows: &mut LogRows<'_>) -> Result<LineUse, LogFault> {
         if !is_blank_or_comment(line) {
             rows.probe(probe_of(line)?);
         }
-        Ok(())
+        Ok(LineUse::Taken)
     }
 
     fn finish(&mut self, _: &mut LogRows<'_>) -> Result<LogFacts, LogFault> {

@@ -22,8 +22,8 @@ use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{DeserializeError, Deserializer};
 
 use super::field::{LogField, TOTAL_MAX, bounded, cells, unit_of};
-use super::{LineParser, LogFault, LogFormat, LogHead, LogOptions, LogReader, LogRows};
-use crate::facts::{LogFacts, LoggedValue};
+use super::{LineParser, LineUse, LogFacts, LogFault, LogFormat, LogHead, LogOptions, LogReader, LogRows};
+use crate::facts::LoggedValue;
 use crate::metric::Metric;
 use crate::plan::Kind;
 use crate::units::human::TimeUnit;
@@ -103,12 +103,12 @@ struct HistogramLog {
 }
 
 impl LineParser for HistogramLog {
-    fn line(&mut self, line: &[u8], rows: &mut LogRows<'_>) -> Result<(), LogFault> {
+    fn line(&mut self, line: &[u8], rows: &mut LogRows<'_>) -> Result<LineUse, LogFault> {
         if line.starts_with(b"#") {
-            return self.comment(&String::from_utf8_lossy(line));
+            return self.comment(&String::from_utf8_lossy(line)).map(|()| LineUse::Taken);
         }
         if line.starts_with(LEGEND) || line.trim_ascii().is_empty() {
-            return Ok(());
+            return Ok(LineUse::Taken);
         }
         let lost = self.lost.take();
         let mut cells = cells(line, b',').peekable();
@@ -140,7 +140,7 @@ impl LineParser for HistogramLog {
             let value_ns = nanos(histogram.highest_equivalent(recorded.value_iterated_to()), unit);
             rows.value(LoggedValue { seq: None, value_ns, count: recorded.count_at_value() });
         }
-        Ok(())
+        Ok(LineUse::Taken)
     }
 
     fn finish(&mut self, _: &mut LogRows<'_>) -> Result<LogFacts, LogFault> {

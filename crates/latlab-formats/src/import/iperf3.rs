@@ -36,8 +36,8 @@ use self::document::{
 };
 use super::field::{TOTAL_MAX, bounded};
 use super::json::{self, Stopped, each};
-use super::{LogFault, LogFormat, LogHead, LogOptions, LogReader, LogRows};
-use crate::facts::{IntervalCounts, LogFacts, StreamEnd, StreamInterval};
+use super::{LogFacts, LogFault, LogFormat, LogHead, LogOptions, LogReader, LogRows};
+use crate::facts::{IntervalCounts, StreamEnd, StreamInterval};
 use crate::plan::Kind;
 use crate::probe::Phase;
 

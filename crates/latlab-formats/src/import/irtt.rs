@@ -16,8 +16,8 @@ use serde::de::{IgnoredAny, MapAccess, Visitor};
 
 use super::field::bounded;
 use super::json::{self, Stopped, each};
-use super::{LogFault, LogFormat, LogHead, LogOptions, LogReader, LogRows};
-use crate::facts::{LogFacts, LoggedProbe, RowNumbers};
+use super::{LogFacts, LogFault, LogFormat, LogHead, LogOptions, LogReader, LogRows};
+use crate::facts::{LoggedProbe, RowNumbers};
 use crate::plan::Kind;
 use crate::units::Nanos;
 

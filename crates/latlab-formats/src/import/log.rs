@@ -2,9 +2,11 @@
 
 use std::io::{self, BufRead};
 
-use crate::facts::{LogFacts, LoggedProbe, LoggedValue, StreamInterval};
+use super::check::{LogTotals, RowFigures};
+use crate::facts::{LoggedProbe, LoggedValue, StreamInterval};
 use crate::metric::Metric;
 use crate::plan::Kind;
+use crate::units::Nanos;
 use crate::units::human::TimeUnit;
 
 /// What the user states about a log.
@@ -58,6 +60,69 @@ impl PartialEq for LogFormat {
     }
 }
 
+/// What a log states about all of its rows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogFacts {
+    pub tool: String,
+    /// The version of that tool, if the log has it.
+    pub version: Option<String>,
+    /// What its values are; `None` for probes and intervals, whose metrics follow from their instants.
+    pub metric: Option<Metric>,
+    /// When the run began, ns of CLOCK_REALTIME, if the log has it.
+    pub started_ns: Option<i64>,
+    /// The interval between two rows that was asked for, if the log has it.
+    pub interval_ns: Option<Nanos>,
+    /// Whether its values were half round trips, which were doubled.
+    pub halves_doubled: bool,
+    /// Probes that were sent and not answered according to its totals, and are not among the rows.
+    pub lost: u64,
+    /// Whether this log says which probes got no answer; `None` if that is the same for every log of its format.
+    pub states_losses: Option<bool>,
+    /// Numbers of rows that repeat or run backwards, which were replaced.
+    pub irregular_ids: u64,
+    /// Numbers without a row between the first and the last one, of rows that its parser numbers by the ids of the log.
+    pub missing_ids: u64,
+    /// How the values were rounded by the tool, ns: its resolution; `None` if unknown.
+    pub resolution_ns: Option<Nanos>,
+    /// Whether neither the log nor the user states the unit of the values, which is the usual one of the tool.
+    pub unit_assumed: bool,
+    /// The unit in which the log has its values, if that is not the same for every log of its format.
+    pub value_unit: Option<TimeUnit>,
+    /// Whether values have digits below a nanosecond, to which they were rounded; `None` if that was not looked at.
+    pub finer_digits: Option<bool>,
+    /// What it prints about all of its rows.
+    pub totals: LogTotals,
+    /// What was left out of its values, or read otherwise than it is printed, a sentence for each.
+    pub notes: Vec<String>,
+    /// How many values are known as at least the largest of the others only.
+    pub cut_off: u64,
+}
+
+impl LogFacts {
+    /// Those of a log of `tool` that has nothing but its rows.
+    pub fn of(tool: &str) -> LogFacts {
+        LogFacts {
+            tool: tool.to_owned(),
+            version: None,
+            metric: None,
+            started_ns: None,
+            interval_ns: None,
+            halves_doubled: false,
+            lost: 0,
+            states_losses: None,
+            irregular_ids: 0,
+            missing_ids: 0,
+            resolution_ns: None,
+            unit_assumed: false,
+            value_unit: None,
+            finer_digits: None,
+            totals: LogTotals::default(),
+            notes: Vec::new(),
+            cut_off: 0,
+        }
+    }
+}
+
 /// How a format is read.
 #[derive(Clone, Copy, Debug)]
 pub enum LogReader {
@@ -65,14 +130,23 @@ pub enum LogReader {
     Document(fn(&mut dyn BufRead, &LogOptions, &mut LogRows<'_>) -> Result<LogFacts, LogFault>),
 }
 
+/// What a format does with a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LineUse {
+    /// It is a row, or states something.
+    Taken,
+    /// It says nothing to this format: it is skipped, and counted unless it is blank.
+    Other,
+}
+
 /// Reads a format of lines.
 pub trait LineParser {
     /// Takes the next line, without its end.
     ///
     /// # Errors
-    /// [`LogFault::at`] if the line is malformed, which `--skip-bad` skips; [`LogFault::whole`] if the log cannot be imported
+    /// [`LogFault::at`] if it is a malformed row, which `--skip-bad` skips; [`LogFault::whole`] if the log cannot be imported
     /// at all.
-    fn line(&mut self, line: &[u8], rows: &mut LogRows<'_>) -> Result<(), LogFault>;
+    fn line(&mut self, line: &[u8], rows: &mut LogRows<'_>) -> Result<LineUse, LogFault>;
 
     /// Takes the end of the log, and returns what it states.
     ///
@@ -187,22 +261,32 @@ pub struct LogRows<'a> {
     failed: Option<io::Error>,
     /// Whether a block was passed on.
     has_passed: bool,
+    figures: RowFigures,
 }
 
 impl<'a> LogRows<'a> {
     /// Rows that are passed to `pass` in blocks of `block_rows`.
     pub fn new(block_rows: usize, pass: &'a mut dyn FnMut(&LogBlock) -> io::Result<()>) -> LogRows<'a> {
-        LogRows { block: LogBlock::default(), block_rows, pass, failed: None, has_passed: false }
+        LogRows {
+            block: LogBlock::default(),
+            block_rows,
+            pass,
+            failed: None,
+            has_passed: false,
+            figures: RowFigures::default(),
+        }
     }
 
     #[inline]
     pub fn probe(&mut self, probe: LoggedProbe) {
+        self.figures.probe(&probe);
         self.block.probes.push(probe);
         self.pass_if_full();
     }
 
     #[inline]
     pub fn value(&mut self, value: LoggedValue) {
+        self.figures.value(&value);
         self.block.values.push(value);
         self.pass_if_full();
     }
@@ -237,6 +321,11 @@ impl<'a> LogRows<'a> {
             self.failed = (self.pass)(&self.block).err();
         }
         self.block.clear();
+    }
+
+    /// The figures of the probes and values so far.
+    pub(super) fn figures(&self) -> RowFigures {
+        self.figures.clone()
     }
 
     /// Passes on what is left; returns the error of the rows that could not be passed on.

@@ -1,28 +1,29 @@
 //! Logs of other tools: which format a log has, and its rows. A parser is pure: bytes in, rows or an error with line and
 //! column out. Where the rows go is decided by the caller.
 
+mod check;
 mod csv;
 mod cyclictest;
 mod field;
 mod fio;
+mod form;
 mod four_times;
+mod fping;
 mod hdr_histogram;
 mod iperf3;
 mod irtt;
 mod json;
+mod lines;
 mod log;
 mod perftest;
 mod ping;
+mod ping_windows;
 mod plain;
 mod sockperf;
 
-use std::io::{self, BufReader, ErrorKind, Read};
-
-use thiserror::Error;
-
-use crate::facts::LogFacts;
-
-pub use log::{LineParser, LogBlock, LogFault, LogFormat, LogHead, LogOptions, LogReader, LogRows};
+pub use check::LogTotals;
+pub use lines::{LogEnd, LogError, OtherLines, read_log};
+pub use log::{LineParser, LineUse, LogBlock, LogFacts, LogFault, LogFormat, LogHead, LogOptions, LogReader, LogRows};
 
 /// Every format, in the order of the documentation.
 pub const FORMATS: &[LogFormat] = &[
@@ -31,11 +32,13 @@ pub const FORMATS: &[LogFormat] = &[
     cyclictest::HISTOGRAM_FORMAT,
     fio::FORMAT,
     four_times::FORMAT,
+    fping::FORMAT,
     hdr_histogram::FORMAT,
     iperf3::FORMAT,
     irtt::FORMAT,
     perftest::FORMAT,
     ping::FORMAT,
+    ping_windows::FORMAT,
     plain::FORMAT,
     sockperf::FORMAT,
 ];
@@ -138,152 +141,6 @@ pub fn expect_text(head: &LogHead<'_>) -> Result<(), LogFault> {
     }
 }
 
-/// The most bytes of a line.
-const LINE_BYTES_MAX: usize = 1 << 20;
-/// The bytes that are read at a time.
-const BUFFER_BYTES: usize = 1 << 18;
-
-/// A log that was read to its end.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LogEnd {
-    pub facts: LogFacts,
-    /// Malformed lines that were skipped.
-    pub skipped: u64,
-    pub first_skipped: Option<LogFault>,
-}
-
-/// Why a log was not read to its end.
-#[derive(Debug, Error)]
-pub enum LogError {
-    /// It is malformed, or cannot be imported.
-    #[error("{}", .0.what)]
-    Fault(LogFault),
-    #[error("cannot read the log")]
-    Unreadable(#[source] io::Error),
-    /// Its rows cannot be written.
-    #[error("cannot write the rows")]
-    Unwritable(#[source] io::Error),
-}
-
-impl From<LogFault> for LogError {
-    fn from(fault: LogFault) -> LogError {
-        LogError::Fault(fault)
-    }
-}
-
-/// Refuses an option that logs of `format` have no use for.
-fn expect_used(format: &LogFormat, options: &LogOptions) -> Result<(), LogFault> {
-    let Some(unused) = options.given().find(|option| !format.options.contains(option)) else { return Ok(()) };
-    let using = FORMATS.iter().filter(|format| format.options.contains(&unused));
-    let names: Vec<_> = using.map(|format| format!("`{}`", format.name)).collect();
-    Err(LogFault::whole(format!("`{unused}` has no meaning for this format: {}", format.title))
-        .hint(format!("leave it out; formats that use it: {}", names.join(", "))))
-}
-
-/// Reads the log `input` of `format` to its end, into `rows`. Malformed lines are skipped and counted if `skip_bad`; a
-/// document is one value, of which no part is skipped.
-///
-/// # Errors
-/// The first fault, or that of the system. An option that the format has no use for is a fault before the log is read.
-pub fn read_log(
-    format: &LogFormat,
-    input: &mut dyn Read,
-    options: &LogOptions,
-    skip_bad: bool,
-    mut rows: LogRows<'_>,
-) -> Result<LogEnd, LogError> {
-    expect_used(format, options)?;
-    let end = match format.reader {
-        LogReader::Document(read) => {
-            let read = read(&mut BufReader::with_capacity(BUFFER_BYTES, input), options, &mut rows);
-            read.map(|facts| LogEnd { facts, skipped: 0, first_skipped: None }).map_err(LogError::Fault)
-        }
-        LogReader::Lines(parser) => {
-            let lines = LineReading { parser: parser(options)?, skip_bad, line: 0, skipped: 0, first_skipped: None };
-            lines.read(input, &mut rows)
-        }
-    };
-    match (rows.finish(), end) {
-        (Some(error), _) => Err(LogError::Unwritable(error)),
-        (None, end) => end,
-    }
-}
-
-/// The reading of a format of lines.
-struct LineReading {
-    parser: Box<dyn LineParser>,
-    skip_bad: bool,
-    /// Number of lines so far.
-    line: u64,
-    skipped: u64,
-    first_skipped: Option<LogFault>,
-}
-
-impl LineReading {
-    fn read(mut self, input: &mut dyn Read, rows: &mut LogRows<'_>) -> Result<LogEnd, LogError> {
-        let mut buffer = vec![0; BUFFER_BYTES];
-        let mut kept = 0;
-        while !rows.has_failed() {
-            let read = match input.read(&mut buffer[kept..]) {
-                Ok(read) => read,
-                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-                Err(error) => return Err(LogError::Unreadable(error)),
-            };
-            let filled = kept + read;
-            if read == 0 {
-                if kept > 0 {
-                    self.line(&buffer[..kept], rows)?;
-                }
-                break;
-            }
-            let whole = self.lines(&buffer[..filled], kept, rows)?;
-            buffer.copy_within(whole..filled, 0);
-            kept = filled - whole;
-            if kept > LINE_BYTES_MAX {
-                return Err(LogError::Fault(too_long(self.line + 1)));
-            }
-            if kept == buffer.len() {
-                buffer.resize(2 * kept, 0);
-            }
-        }
-        let facts = self.parser.finish(rows)?;
-        Ok(LogEnd { facts, skipped: self.skipped, first_skipped: self.first_skipped })
-    }
-
-    /// Takes the complete lines at the beginning of `text`, whose first `searched` bytes have no end of a line; returns their
-    /// bytes.
-    fn lines(&mut self, text: &[u8], searched: usize, rows: &mut LogRows<'_>) -> Result<usize, LogFault> {
-        let (mut start, mut search) = (0, searched);
-        while let Some(length) = memchr::memchr(b'\n', &text[search..]) {
-            self.line(&text[start..search + length], rows)?;
-            start = search + length + 1;
-            search = start;
-        }
-        Ok(start)
-    }
-
-    fn line(&mut self, line: &[u8], rows: &mut LogRows<'_>) -> Result<(), LogFault> {
-        self.line += 1;
-        if line.len() > LINE_BYTES_MAX {
-            return Err(too_long(self.line));
-        }
-        let Err(fault) = self.parser.line(line.strip_suffix(b"\r").unwrap_or(line), rows) else { return Ok(()) };
-        let fault = LogFault { line: Some(self.line), ..fault };
-        if !self.skip_bad || fault.column.is_none() {
-            return Err(fault);
-        }
-        self.skipped += 1;
-        self.first_skipped.get_or_insert(fault);
-        Ok(())
-    }
-}
-
-/// The fault that line `line` is longer than any line of a log.
-#[cold]
-fn too_long(line: u64) -> LogFault {
-    LogFault { line: Some(line), ..LogFault::whole(format!("a line has more than {LINE_BYTES_MAX} bytes")) }
-}
-
 /// What the parsers are tested with.
 #[cfg(test)]
 mod testing {
@@ -321,6 +178,7 @@ mod testing {
 
 #[cfg(test)]
 mod tests {
+    use super::lines::LINE_BYTES_MAX;
     use super::testing::read;
     use super::*;
     use crate::units::human::TimeUnit;

@@ -14,8 +14,8 @@
 //! lengths are refused. Round trips whose clock ran backwards are in no log; numbers that are missing in a file are counted.
 
 use super::field::{LogField, bounded, cells, unit_of, whole, words};
-use super::{LineParser, LogFault, LogFormat, LogHead, LogOptions, LogReader, LogRows};
-use crate::facts::{LogFacts, LoggedValue, RowNumbers};
+use super::{LineParser, LineUse, LogFacts, LogFault, LogFormat, LogHead, LogOptions, LogReader, LogRows};
+use crate::facts::{LoggedValue, RowNumbers};
 use crate::metric::Metric;
 use crate::plan::Kind;
 use crate::units::Nanos;
@@ -156,8 +156,8 @@ enum Table {
     Summary,
 }
 
-impl LineParser for PerftestLog {
-    fn line(&mut self, line: &[u8], rows: &mut LogRows<'_>) -> Result<(), LogFault> {
+impl PerftestLog {
+    fn read_line(&mut self, line: &[u8], rows: &mut LogRows<'_>) -> Result<(), LogFault> {
         let text = line.trim_ascii();
         let is_row = text.first().is_some_and(|byte| byte.is_ascii_digit() || *byte == b'-');
         let found = match self.table {
@@ -188,6 +188,12 @@ impl LineParser for PerftestLog {
         rows.value(LoggedValue { seq: Some(number), value_ns: Some(value_ns), count: 1 });
         self.next = id.unwrap_or(number).saturating_add(1);
         Ok(())
+    }
+}
+
+impl LineParser for PerftestLog {
+    fn line(&mut self, line: &[u8], rows: &mut LogRows<'_>) -> Result<LineUse, LogFault> {
+        self.read_line(line, rows).map(|()| LineUse::Taken)
     }
 
     fn finish(&mut self, _: &mut LogRows<'_>) -> Result<LogFacts, LogFault> {

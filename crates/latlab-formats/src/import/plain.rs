@@ -2,8 +2,8 @@
 
 use super::field::{LogField, is_blank_or_comment, is_decimal_comma, is_not_finite, unit_of};
 use super::log::are_rows;
-use super::{LineParser, LogFault, LogFormat, LogHead, LogOptions, LogReader, LogRows};
-use crate::facts::{LogFacts, LoggedValue};
+use super::{LineParser, LineUse, LogFacts, LogFault, LogFormat, LogHead, LogOptions, LogReader, LogRows};
+use crate::facts::LoggedValue;
 use crate::metric::Metric;
 use crate::plan::Kind;
 use crate::units::human::TimeUnit;
@@ -54,9 +54,9 @@ struct PlainNumbers {
 }
 
 impl LineParser for PlainNumbers {
-    fn line(&mut self, line: &[u8], rows: &mut LogRows<'_>) -> Result<(), LogFault> {
+    fn line(&mut self, line: &[u8], rows: &mut LogRows<'_>) -> Result<LineUse, LogFault> {
         if is_blank_or_comment(line) {
-            return Ok(());
+            return Ok(LineUse::Taken);
         }
         let number = number(line);
         let (value_ns, is_rounded) = number.rounded_time(self.unit)?;
@@ -64,7 +64,7 @@ impl LineParser for PlainNumbers {
         rows.are_of(self.metric);
         rows.value(LoggedValue { seq: Some(self.rows), value_ns: Some(value_ns), count: 1 });
         self.rows += 1;
-        Ok(())
+        Ok(LineUse::Taken)
     }
 
     fn finish(&mut self, _: &mut LogRows<'_>) -> Result<LogFacts, LogFault> {

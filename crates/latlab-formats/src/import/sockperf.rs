@@ -14,8 +14,8 @@
 use memchr::memmem;
 
 use super::field::{LogField, bounded, cells, whole};
-use super::{LineParser, LogFault, LogFormat, LogHead, LogOptions, LogReader, LogRows};
-use crate::facts::{LogFacts, LoggedProbe};
+use super::{LineParser, LineUse, LogFacts, LogFault, LogFormat, LogHead, LogOptions, LogReader, LogRows};
+use crate::facts::LoggedProbe;
 use crate::plan::Kind;
 use crate::units::Nanos;
 use crate::units::human::TimeUnit;
@@ -68,16 +68,16 @@ enum Table {
 }
 
 impl LineParser for SockperfLog {
-    fn line(&mut self, line: &[u8], rows: &mut LogRows<'_>) -> Result<(), LogFault> {
+    fn line(&mut self, line: &[u8], rows: &mut LogRows<'_>) -> Result<LineUse, LogFault> {
         if self.table == Table::Within {
             if line.starts_with(b"---") {
                 self.table = Table::Behind;
-                return Ok(());
+                return Ok(LineUse::Taken);
             }
             rows.probe(self.probe(line)?);
-            return Ok(());
+            return Ok(LineUse::Taken);
         }
-        self.total(line)
+        self.total(line).map(|()| LineUse::Taken)
     }
 
     fn finish(&mut self, _: &mut LogRows<'_>) -> Result<LogFacts, LogFault> {

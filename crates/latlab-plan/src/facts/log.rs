@@ -2,10 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::metric::Metric;
-use crate::units::Nanos;
-use crate::units::human::TimeUnit;
-
 /// A probe of a log that has instants. What the log does not have is `None`: an instant is never computed from others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LoggedProbe {
@@ -34,60 +30,6 @@ pub struct LoggedValue {
     pub count: u64,
 }
 
-/// What a log states about all of its rows.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LogFacts {
-    pub tool: String,
-    /// The version of that tool, if the log has it.
-    pub version: Option<String>,
-    /// What its values are; `None` for probes and intervals, whose metrics follow from their instants.
-    pub metric: Option<Metric>,
-    /// When the run began, ns of CLOCK_REALTIME, if the log has it.
-    pub started_ns: Option<i64>,
-    /// The interval between two rows that was asked for, if the log has it.
-    pub interval_ns: Option<Nanos>,
-    /// Whether its values were half round trips, which were doubled.
-    pub halves_doubled: bool,
-    /// Probes that were sent and not answered according to its totals, and are not among the rows.
-    pub lost: u64,
-    /// Whether this log says which probes got no answer; `None` if that is the same for every log of its format.
-    pub states_losses: Option<bool>,
-    /// Numbers of rows that repeat or run backwards, which were replaced.
-    pub irregular_ids: u64,
-    /// Numbers without a row between the first and the last one, of rows that its parser numbers by the ids of the log.
-    pub missing_ids: u64,
-    /// How the values were rounded by the tool, ns: its resolution; `None` if unknown.
-    pub resolution_ns: Option<Nanos>,
-    /// Whether neither the log nor the user states the unit of the values, which is the usual one of the tool.
-    pub unit_assumed: bool,
-    /// The unit in which the log has its values, if that is not the same for every log of its format.
-    pub value_unit: Option<TimeUnit>,
-    /// Whether values have digits below a nanosecond, to which they were rounded; `None` if that was not looked at.
-    pub finer_digits: Option<bool>,
-}
-
-impl LogFacts {
-    /// Those of a log of `tool` that has nothing but its rows.
-    pub fn of(tool: &str) -> LogFacts {
-        LogFacts {
-            tool: tool.to_owned(),
-            version: None,
-            metric: None,
-            started_ns: None,
-            interval_ns: None,
-            halves_doubled: false,
-            lost: 0,
-            states_losses: None,
-            irregular_ids: 0,
-            missing_ids: 0,
-            resolution_ns: None,
-            unit_assumed: false,
-            value_unit: None,
-            finer_digits: None,
-        }
-    }
-}
-
 /// Facts of an import, besides the rows.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ImportFacts {
@@ -110,6 +52,19 @@ pub struct ImportFacts {
     /// Whether values of the log have digits below a nanosecond, to which they were rounded; absent if that is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finer_digits: Option<bool>,
+    /// Where what the log prints as totals contradicts its rows: `a mean of 17.178 µs, 16.75 µs in its rows`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub contradictions: Vec<String>,
+    /// What was left out of its values, or read otherwise than it is printed: `1 duplicate answer was left out`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+    /// How many values are known as at least the largest of the others only.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub cut_off: u64,
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// Numbers rows by their ids, which ascend in the result: a row whose id repeats or runs backwards comes one after the row

@@ -24,7 +24,7 @@ pub use kernel::{
     Capability, CounterFacts, InterruptSource, InterruptUse, KernelFacts, MemoryFacts, RealTimePause, Rights,
 };
 pub use load::{LoadReport, StreamReport, WindowedRate};
-pub use log::{ImportFacts, LogFacts, LoggedProbe, LoggedValue, RowNumbers};
+pub use log::{ImportFacts, LoggedProbe, LoggedValue, RowNumbers};
 pub use network::{
     Channels, Coalescing, ConnectionFacts, DdsFacts, Driver, InterfaceFacts, NetworkFacts, RingSizes, Stamping,
     XdpAbilities, XdpEnds, XdpFacts,

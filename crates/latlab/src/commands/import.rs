@@ -15,9 +15,10 @@ use crate::analysis::{import_caveats, is_routine};
 use crate::cli::resolve::ImportJob;
 use crate::console::Console;
 use crate::diagnostics::{Failure, refused};
-use crate::facts::{CommandLine, ImportFacts, LogFacts};
+use crate::facts::{CommandLine, ImportFacts};
 use crate::formats::import::{
-    LogBlock, LogEnd, LogError, LogFault, LogFormat, LogHead, LogReader, LogRows, expect_text, format_of, read_log,
+    LogBlock, LogEnd, LogError, LogFacts, LogFault, LogFormat, LogHead, LogReader, LogRows, OtherLines, expect_text,
+    format_of, read_log,
 };
 use crate::metric::Metric;
 use crate::plan::{ImportSpec, Kind, RunSpec};
@@ -45,7 +46,7 @@ pub(super) fn run(job: &ImportJob, line: &CommandLine, console: &Console) -> Res
         let format = log.format(job.format)?;
         Ok((import(job, line, &mut log, format, console)?, format))
     });
-    let (Imported { recording, values }, format) = match (imported, interrupt.outcome()) {
+    let (Imported { recording, values, others }, format) = match (imported, interrupt.outcome()) {
         (Err(_), Some(outcome)) => {
             console.note("interrupted: nothing was imported");
             return Ok(outcome);
@@ -54,7 +55,16 @@ pub(super) fn run(job: &ImportJob, line: &CommandLine, console: &Console) -> Res
     };
     let (manifest, path) = (recording.manifest(), recording.path().display().to_string());
     let caveats = import_caveats(manifest);
-    let view = ImportView { manifest, recording: &path, log: &name, title: format.title, values, caveats: &caveats };
+    let view = ImportView {
+        manifest,
+        recording: &path,
+        log: &name,
+        title: format.title,
+        values,
+        others: others.count,
+        first_others: &others.first,
+        caveats: &caveats,
+    };
     if job.json {
         console.document(&view.json())?
     } else {
@@ -69,6 +79,7 @@ pub(super) struct Imported {
     pub(super) recording: Recording,
     /// The sum of the counts of its values.
     values: u64,
+    others: OtherLines,
 }
 
 /// The recording of `log`, which has this `format`.
@@ -110,10 +121,11 @@ pub(super) fn import(
     if sink.writer.rows() == 0 {
         return Err(refusal(name, LogFault::whole("it has no rows").hint(format!("it was read as {}", format.title))));
     }
+    let others = end.others.clone();
     let manifest = Manifest { command: Some(line.clone()), ..sink.manifest(job, name, format, end, run_id) };
     let values = sink.writer.values_counted();
     let recording = sink.writer.finish(manifest, &store, job.output.as_deref())?;
-    Ok(Imported { recording, values })
+    Ok(Imported { recording, values, others })
 }
 
 /// Where the recording is made: the store, or the directory that `-o` names.
@@ -187,7 +199,7 @@ impl Sink {
     }
 
     fn manifest(&self, job: &ImportJob, name: &str, format: &LogFormat, end: LogEnd, run_id: String) -> Manifest {
-        let LogEnd { facts, skipped, first_skipped } = end;
+        let LogEnd { facts, skipped, first_skipped, others: _, contradictions } = end;
         let LogFacts {
             tool,
             version,
@@ -203,6 +215,9 @@ impl Sink {
             resolution_ns,
             value_unit,
             finer_digits,
+            totals: _,
+            notes,
+            cut_off,
         } = facts;
         let states_losses = states_losses.unwrap_or(format.states_losses);
         let is_values = format.rows == Kind::Values;
@@ -236,6 +251,9 @@ impl Sink {
             lost_without_row: lost,
             value_unit: value_unit.map(|unit| unit.word().into()),
             finer_digits,
+            contradictions,
+            notes,
+            cut_off,
         });
         manifest
     }

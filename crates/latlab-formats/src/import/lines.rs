@@ -1,0 +1,205 @@
+//! The reading of a log to its end: the one driver of all formats.
+
+use std::io::{self, BufReader, ErrorKind, Read};
+
+use thiserror::Error;
+
+use super::field::whole;
+use super::{FORMATS, LineParser, LineUse, LogFacts, LogFault, LogFormat, LogOptions, LogReader, LogRows};
+
+/// The most bytes of a line.
+pub(super) const LINE_BYTES_MAX: usize = 1 << 20;
+/// The bytes that are read at a time.
+const BUFFER_BYTES: usize = 1 << 18;
+/// The most kinds of lines without a row of which the first is kept.
+const KINDS_MAX: usize = 5;
+
+/// A log that was read to its end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogEnd {
+    pub facts: LogFacts,
+    /// Malformed rows that were skipped.
+    pub skipped: u64,
+    pub first_skipped: Option<LogFault>,
+    /// Lines that say nothing to this format.
+    pub others: OtherLines,
+    /// Where what the log prints as totals contradicts its rows.
+    pub contradictions: Vec<String>,
+}
+
+/// Lines that are no rows and that the format does not know.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OtherLines {
+    pub count: u64,
+    /// The first line of each kind, with its number; lines that differ in their digits alone are of one kind.
+    pub first: Vec<(u64, String)>,
+    kinds: Vec<Vec<u8>>,
+}
+
+impl OtherLines {
+    fn take(&mut self, number: u64, line: &[u8]) {
+        self.count += 1;
+        if self.kinds.len() < KINDS_MAX {
+            let start = &line[..line.len().min(80)];
+            let kind: Vec<u8> = start.iter().filter(|byte| !byte.is_ascii_digit()).copied().collect();
+            if !self.kinds.contains(&kind) {
+                self.kinds.push(kind);
+                self.first.push((number, whole(line).shown()));
+            }
+        }
+    }
+}
+
+/// Why a log was not read to its end.
+#[derive(Debug, Error)]
+pub enum LogError {
+    /// It is malformed, or cannot be imported.
+    #[error("{}", .0.what)]
+    Fault(LogFault),
+    #[error("cannot read the log")]
+    Unreadable(#[source] io::Error),
+    /// Its rows cannot be written.
+    #[error("cannot write the rows")]
+    Unwritable(#[source] io::Error),
+}
+
+impl From<LogFault> for LogError {
+    fn from(fault: LogFault) -> LogError {
+        LogError::Fault(fault)
+    }
+}
+
+/// Refuses an option that logs of `format` have no use for.
+fn expect_used(format: &LogFormat, options: &LogOptions) -> Result<(), LogFault> {
+    let Some(unused) = options.given().find(|option| !format.options.contains(option)) else { return Ok(()) };
+    let using = FORMATS.iter().filter(|format| format.options.contains(&unused));
+    let names: Vec<_> = using.map(|format| format!("`{}`", format.name)).collect();
+    Err(LogFault::whole(format!("`{unused}` has no meaning for this format: {}", format.title))
+        .hint(format!("leave it out; formats that use it: {}", names.join(", "))))
+}
+
+/// Reads the log `input` of `format` to its end, into `rows`. Lines that are no rows are skipped and counted; malformed rows
+/// are, if `skip_bad`. A document is one value, of which no part is skipped.
+///
+/// # Errors
+/// The first fault, or that of the system. An option that the format has no use for is a fault before the log is read.
+pub fn read_log(
+    format: &LogFormat,
+    input: &mut dyn Read,
+    options: &LogOptions,
+    skip_bad: bool,
+    mut rows: LogRows<'_>,
+) -> Result<LogEnd, LogError> {
+    expect_used(format, options)?;
+    let end = match format.reader {
+        LogReader::Document(read) => {
+            let read = read(&mut BufReader::with_capacity(BUFFER_BYTES, input), options, &mut rows);
+            read.map(LogEnd::of).map_err(LogError::Fault)
+        }
+        LogReader::Lines(parser) => {
+            let (others, line) = (OtherLines::default(), 0);
+            let lines =
+                LineReading { parser: parser(options)?, skip_bad, line, skipped: 0, first_skipped: None, others };
+            lines.read(input, &mut rows)
+        }
+    };
+    let figures = rows.figures();
+    match (rows.finish(), end) {
+        (Some(error), _) => Err(LogError::Unwritable(error)),
+        (None, end) => end.map(|end| {
+            let contradictions = figures.contradictions(&end.facts.totals, end.facts.lost);
+            LogEnd { contradictions, ..end }
+        }),
+    }
+}
+
+impl LogEnd {
+    fn of(facts: LogFacts) -> LogEnd {
+        let others = OtherLines::default();
+        LogEnd { facts, skipped: 0, first_skipped: None, others, contradictions: Vec::new() }
+    }
+}
+
+/// The reading of a format of lines.
+struct LineReading {
+    parser: Box<dyn LineParser>,
+    skip_bad: bool,
+    /// Number of lines so far.
+    line: u64,
+    skipped: u64,
+    first_skipped: Option<LogFault>,
+    others: OtherLines,
+}
+
+impl LineReading {
+    fn read(mut self, input: &mut dyn Read, rows: &mut LogRows<'_>) -> Result<LogEnd, LogError> {
+        let mut buffer = vec![0; BUFFER_BYTES];
+        let mut kept = 0;
+        while !rows.has_failed() {
+            let read = match input.read(&mut buffer[kept..]) {
+                Ok(read) => read,
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Err(error) => return Err(LogError::Unreadable(error)),
+            };
+            let filled = kept + read;
+            if read == 0 {
+                if kept > 0 {
+                    self.line(&buffer[..kept], rows)?;
+                }
+                break;
+            }
+            let whole = self.lines(&buffer[..filled], kept, rows)?;
+            buffer.copy_within(whole..filled, 0);
+            kept = filled - whole;
+            if kept > LINE_BYTES_MAX {
+                return Err(LogError::Fault(too_long(self.line + 1)));
+            }
+            if kept == buffer.len() {
+                buffer.resize(2 * kept, 0);
+            }
+        }
+        let facts = self.parser.finish(rows)?;
+        let LineReading { skipped, first_skipped, others, .. } = self;
+        Ok(LogEnd { skipped, first_skipped, others, ..LogEnd::of(facts) })
+    }
+
+    /// Takes the complete lines at the beginning of `text`, whose first `searched` bytes have no end of a line; returns their
+    /// bytes.
+    fn lines(&mut self, text: &[u8], searched: usize, rows: &mut LogRows<'_>) -> Result<usize, LogFault> {
+        let (mut start, mut search) = (0, searched);
+        while let Some(length) = memchr::memchr(b'\n', &text[search..]) {
+            self.line(&text[start..search + length], rows)?;
+            start = search + length + 1;
+            search = start;
+        }
+        Ok(start)
+    }
+
+    fn line(&mut self, line: &[u8], rows: &mut LogRows<'_>) -> Result<(), LogFault> {
+        self.line += 1;
+        if line.len() > LINE_BYTES_MAX {
+            return Err(too_long(self.line));
+        }
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        match self.parser.line(line, rows) {
+            Ok(LineUse::Taken) => {}
+            Ok(LineUse::Other) if line.trim_ascii().is_empty() => {}
+            Ok(LineUse::Other) => self.others.take(self.line, line),
+            Err(fault) => {
+                let fault = LogFault { line: Some(self.line), ..fault };
+                if !self.skip_bad || fault.column.is_none() {
+                    return Err(fault);
+                }
+                self.skipped += 1;
+                self.first_skipped.get_or_insert(fault);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The fault that line `line` is longer than any line of a log.
+#[cold]
+fn too_long(line: u64) -> LogFault {
+    LogFault { line: Some(line), ..LogFault::whole(format!("a line has more than {LINE_BYTES_MAX} bytes")) }
+}
