@@ -3,6 +3,7 @@
 use std::io::{self, BufRead};
 
 use super::check::{LogTotals, RowFigures};
+use super::fault::LogFault;
 use crate::facts::{LoggedProbe, LoggedValue, StreamInterval};
 use crate::metric::Metric;
 use crate::plan::Kind;
@@ -182,44 +183,6 @@ pub(super) fn are_rows<'a>(lines: impl Iterator<Item = &'a [u8]>, is_row: impl F
     let (mut rows, mut others) = (1, 0);
     is_each.for_each(|is_row| *(if is_row { &mut rows } else { &mut others }) += 1);
     is_first && rows >= others
-}
-
-/// Why a log is not imported.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LogFault {
-    /// Number of the line, from 1; the caller fills it in for a format of lines.
-    pub line: Option<u64>,
-    /// Byte of the line, from 1; `None` if the fault is of the whole log.
-    pub column: Option<u64>,
-    /// What is wrong: `` `abc` is not a number ``.
-    pub what: String,
-    /// What the user can do.
-    pub hint: Option<String>,
-}
-
-impl LogFault {
-    pub fn at(column: usize, what: impl Into<String>) -> LogFault {
-        LogFault { line: None, column: Some(column as u64), what: what.into(), hint: None }
-    }
-
-    /// A log that cannot be imported at all.
-    pub fn whole(what: impl Into<String>) -> LogFault {
-        LogFault { line: None, column: None, what: what.into(), hint: None }
-    }
-
-    /// Where and what: ``line 3, column 7: `abc` is not a number``.
-    pub fn in_words(&self) -> String {
-        match (self.line, self.column) {
-            (Some(line), Some(column)) => format!("line {line}, column {column}: {}", self.what),
-            (Some(line), None) => format!("line {line}: {}", self.what),
-            (None, _) => self.what.clone(),
-        }
-    }
-
-    #[must_use]
-    pub fn hint(self, hint: impl Into<String>) -> LogFault {
-        LogFault { hint: Some(hint.into()), ..self }
-    }
 }
 
 /// Rows that were read and not yet taken away.

@@ -4,6 +4,7 @@
 mod check;
 mod csv;
 mod cyclictest;
+mod fault;
 mod field;
 mod fio;
 mod form;
@@ -22,8 +23,9 @@ mod plain;
 mod sockperf;
 
 pub use check::LogTotals;
+pub use fault::LogFault;
 pub use lines::{LogEnd, LogError, OtherLines, read_log};
-pub use log::{LineParser, LineUse, LogBlock, LogFacts, LogFault, LogFormat, LogHead, LogOptions, LogReader, LogRows};
+pub use log::{LineParser, LineUse, LogBlock, LogFacts, LogFormat, LogHead, LogOptions, LogReader, LogRows};
 
 /// Every format, in the order of the documentation.
 pub const FORMATS: &[LogFormat] = &[
