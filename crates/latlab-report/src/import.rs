@@ -50,8 +50,8 @@ impl ImportView<'_> {
             values => (values, format!(" in {} rows", grouped(rows))),
         };
         format!(
-            "imported {} {noun}{metric}{bins} from `{}` ({})\n{}recording {}\n",
-            grouped(count),
+            "imported {}{metric}{bins} from `{}` ({})\n{}recording {}\n",
+            counted(count as usize, noun.trim_end_matches('s')),
             self.log,
             self.title,
             self.skipped(),
