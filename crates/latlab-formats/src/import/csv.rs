@@ -141,7 +141,8 @@ impl<'a> Layout<'a> {
         let begins = |at: &usize| {
             let columns = columns_of(*at);
             let rows = lines[*at..].iter().take(AGREEING).map(|(_, line)| *line);
-            (columns > 1) == (delimiter != NOTHING) && are_rows(rows, |line| is_row(line, columns))
+            let is_one = (columns > 1) == (delimiter != NOTHING) && is_row(lines[*at].1, columns);
+            is_one && are_rows(rows, |line| is_row(line, columns))
         };
         let mut first = (0..lines.len().min(IN_FRONT_MAX)).find(begins)?;
         let columns = columns_of(first);
@@ -253,8 +254,13 @@ fn is_heading(cells: &[LogField<'_>]) -> bool {
     // The only cell of a row may be damaged too.
     let is_value = |cell: &LogField<'_>| is_numeric(cell) || (cells.len() == 1 && begins_as_number(cell));
     let stands = |cell: &LogField<'_>| !cell.text.is_empty() && is_lost(LOST, cell.text);
-    cells.iter().any(|cell| has_letter(cell) && !is_number(cell))
-        && !cells.iter().any(|cell| is_value(cell) || stands(cell))
+    let is_known = |cell: &LogField<'_>| {
+        let Heading { name, unit, .. } = Heading::of(cell);
+        unit.is_some() || IDS.contains(&&*name) || INSTANTS.contains(&&*name)
+    };
+    cells.iter().any(has_letter)
+        && !cells.iter().any(is_value)
+        && (!cells.iter().any(stands) || cells.iter().any(is_known))
 }
 
 fn begins_as_number(cell: &LogField<'_>) -> bool {
@@ -631,7 +637,8 @@ impl LineParser for Table {
             [note(self.decimal_commas, "value", "had a decimal comma"), note(self.negatives, "negative number", kept)];
         Ok(LogFacts {
             metric: Some(self.metric),
-            states_losses: self.states_losses.then_some(true),
+            // Rows may be missing where ids are.
+            states_losses: (self.states_losses && numbers.missing + numbers.irregular == 0).then_some(true),
             irregular_ids: numbers.irregular,
             missing_ids: numbers.missing,
             value_unit: Some(self.unit),

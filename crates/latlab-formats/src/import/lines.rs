@@ -94,7 +94,7 @@ pub fn read_log(
     let end = match format.reader {
         LogReader::Document(read) => {
             let read = read(&mut BufReader::with_capacity(BUFFER_BYTES, input), options, &mut rows);
-            read.map(LogEnd::of).map_err(LogError::Fault)
+            read.map(LogEnd::of).map_err(|fault| LogError::Fault(fault.of_all_rows()))
         }
         LogReader::Lines(open) => LineReading::of(open(options)?, skip_bad).read(input, &mut rows),
         LogReader::Table(open) => {

@@ -220,10 +220,7 @@ mod tests {
         assert_eq!(fault(&[b"{", &*long].concat(), false).what, "its format is unknown", "a document");
         for (text, line) in [("rtt_us\r\n", 2), ("# c\n\nrtt_us\n#\n", 5)] {
             let endless = fault(&[text.as_bytes(), &*long].concat(), false);
-            assert_eq!(
-                endless.what,
-                format!("line {line} does not end within the first {} bytes", text.len() + (1 << 16))
-            );
+            assert!(endless.what.starts_with(&format!("line {line} does not end within the first ")), "{endless:?}");
         }
         assert_eq!(fault(&[b"dear diary\nit was late\n", &*long].concat(), false).what, "its format is unknown");
         let blank = [b' '; 1 << 16];
@@ -305,45 +302,20 @@ mod tests {
     #[test]
     fn outputs_without_samples_are_named() {
         for (text, named, option) in [
-            (
-                "sockperf: ====> avg-latency=10.0\nsockperf: ---> <MAX> observation =   12.417\n",
-                "sockperf",
-                "--full-log",
-            ),
+            ("sockperf: ====> avg-latency=10.0\nsockperf: ---> <MAX> observation =   12.4\n", "sockperf", "--full-log"),
             ("seq=0 rtt=151µs rd=90.5µs sd=61µs ipdv=n/a\n", "irtt", "client -o"),
-            ("  Thread Stats   Avg      Stdev     Max   +/- Stdev\n    Latency     1.51ms\n", "wrk", "wrk2 --latency"),
+            ("  Thread Stats   Avg      Stdev     Max   +/- Stdev\n", "wrk", "wrk2 --latency"),
             ("tcp_lat:\n    latency  =  8.4 us\n", "qperf", "--full-log"),
-            (
-                "MIGRATED TCP REQUEST/RESPONSE TEST from 0.0.0.0 () port 0\n65536 87380 1 1 10.00 12507.4\n",
-                "netperf",
-                "latlab",
-            ),
-            (
-                "[1] 2.000  vm:1 size 12 mean 13.9us min 4.3us 50% 5.2us 90% 10.5us 99% 12.5us max 47us cnt 35\n",
-                "ddsperf",
-                "dds",
-            ),
+            ("MIGRATED TCP REQUEST/RESPONSE TEST from 0.0.0.0 () port 0\n1 1 10.00 12507.4\n", "netperf", "latlab"),
+            ("[1] 2.000  size 12 mean 13us min 4us 50% 5us 90% 10us 99% 12us max 47us cnt 35\n", "ddsperf", "dds"),
             ("  Requests/sec:\t501.68\nResponse time histogram:\n  0.000 [1]\t|x\n", "hey", "hey -o csv"),
-            (
-                "HOST: vm     Loss%   Snt   Last   Avg  Best  Wrst StDev\n  1.|-- b  0.0%  2  0.1   0.1   0.1   0.1\n",
-                "mtr",
-                "--raw",
-            ),
-            (
-                "Mtr_Version,Start_Time,Host,Hop,Ip,Loss%,Snt, ,Last,Avg,Best,Wrst\nMTR.0.95,1,b,1,b,0.0,2,0,1,1,1,1\n",
-                "mtr",
-                "--raw",
-            ),
-            ("{\n    \"report\": {\n        \"mtr\": {\n", "mtr", "--raw"),
-            (
-                "[ ID] Interval            Transfer     Bandwidth\n[  1] 0.0000-1.0252 sec   134 KBytes\n",
-                "iperf",
-                "--json",
-            ),
+            ("HOST: vm   Loss%   Snt   Last   Avg  Best  Wrst StDev\n  1.|-- b  0.0%  2  0.1\n", "mtr", "--raw"),
+            ("Mtr_Version,Host,Hop,Ip,Loss%,Snt, ,Last,Avg,Best,Wrst\nMTR.0.95,b,1,b,0.0,2,0,1,1,1\n", "mtr", "--raw"),
+            ("x 0 33000\nh 0 192.0.2.1\np 0 207 33000\n", "mtr", "--raw"),
+            ("[ ID] Interval         Bandwidth\n[  1] 0.0000-1.0252 sec   134 KBytes\n", "iperf", "--json"),
             ("metric_name,timestamp,metric_value,check\nhttp_reqs,1700000000,1.0,\n", "k6", "http_req_duration"),
         ] {
-            let head = LogHead { bytes: text.as_bytes(), is_whole: true };
-            let fault = format_of(&head, None).expect_err(named);
+            let fault = format_of(&LogHead { bytes: text.as_bytes(), is_whole: true }, None).expect_err(named);
             assert!(fault.what.starts_with(&format!("it is {named}'s ")), "{fault:?}");
             assert!(fault.hint.is_some_and(|hint| hint.contains(option)), "{named}");
         }

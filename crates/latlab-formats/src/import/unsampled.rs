@@ -5,9 +5,9 @@ use memchr::memmem;
 use super::{LogFault, LogHead};
 
 /// Texts that are all in the beginning of an output, what it is, and what to do instead.
-const UNSAMPLED: [(&[&str], &str, &str); 21] = [
+const UNSAMPLED: [(&[&str], &str, &str); 22] = [
     (&["sockperf: ", "observation"], "sockperf's summary", "`sockperf … --full-log FILE` writes them"),
-    (&["seq=", " rd=", " ipdv="], "irtt's text", "`irtt client -o FILE` writes them"),
+    (&["seq=", " rd=", " ipdv="], "irtt's text, not its JSON document", "`irtt client -o FILE` writes them"),
     (&["Thread Stats   Avg"], "wrk's report", "`wrk2 --latency` writes a table of percentiles that is read"),
     (&["    latency  ="], "qperf's report", "it writes none: `sockperf ping-pong --full-log FILE` or `latlab ping` do"),
     (&["REQUEST/RESPONSE TEST from"], "netperf's report", NETPERF),
@@ -30,6 +30,7 @@ const UNSAMPLED: [(&[&str], &str, &str); 21] = [
     ),
     (&["Loss%", "Snt", "Wrst"], "mtr's report", MTR),
     (&["\"mtr\": {"], "mtr's report", MTR),
+    (&["\nh 0 ", "\np 0 "], "mtr's raw output, with samples of every hop", MTR),
     (&["[ ID] Interval"], "iperf's report", "of iperf3 `iperf3 --json` is read; iperf 2 writes none"),
 ];
 const NETPERF: &str = "it writes none: `sockperf ping-pong --full-log FILE` or `latlab ping` do";

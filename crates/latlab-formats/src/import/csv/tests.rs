@@ -141,6 +141,9 @@ fn a_lost_probe_is_a_row_without_a_value() {
     let (_, end) = read_csv(&LogOptions::default(), "id,rtt_ms\n1,-1\n2,5\n").expect("a log");
     assert!(end.facts.notes[0].starts_with("1 negative number"), "{:?}", end.facts.notes);
     assert_eq!(rows_of("--lost -,gone", "id,x_us\n1,-\n2,GONE\n3,-5\n"), [(1, -1), (2, -1), (3, -5_000)]);
+    assert_eq!(rows_of("--column 2", "id,rtt_ms,timeout\n1,5,0\n"), [(1, 5_000_000)], "a heading");
+    let (_, gap) = read_csv(&LogOptions::default(), "id,rtt_ms\n1,5\n2,\n5,6\n").expect("a log");
+    assert_eq!((gap.facts.states_losses, gap.facts.missing_ids), (None, 2), "losses are not known");
     let word = fault("", "id,rtt_ms\n1,5\n2,gone\n");
     assert_eq!((word.line, word.hint.as_deref()), (Some(3), Some("if it stands for a lost probe: `--lost 'gone'`")));
     assert!(!fault("", "id,rtt_ms\n1,5\n2,inf\n").is_skippable, "the slowest ones");
@@ -175,20 +178,8 @@ fn the_metric_is_that_of_the_user_or_of_the_heading() {
 
 #[test]
 fn a_column_of_averages_or_halves_is_refused_unless_it_is_named() {
-    for heading in [
-        "avg_rtt_us",
-        "rttAvg [us]",
-        "min_us",
-        "rtt max us",
-        "median_us",
-        "rtt p99.9 [us]",
-        "99% (us)",
-        "95th_us",
-        "rtt-stddev-us",
-        "half_rtt_us",
-        "RTT/2 [us]",
-        "rtt / 2 us",
-    ] {
+    let known = "avg_rtt_us;rttAvg [us];min_us;rtt max us;median_us;rtt p99.9 [us];99% (us);95th_us;rtt-stddev-us";
+    for heading in known.split(';').chain(["half_rtt_us", "RTT/2 [us]", "rtt / 2 us"]) {
         let text = format!("id,{heading}\n1,5\n");
         let fault = fault("", &text);
         assert_eq!((fault.line, fault.column), (Some(1), None), "{heading}");
