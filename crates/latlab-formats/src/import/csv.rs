@@ -1,13 +1,18 @@
-//! CSV files with a column of values. The delimiter is a comma, a semicolon or a tab; a header is optional.
+//! Tables of text with a column of values, as CSV: a comma, a semicolon, a tab or blanks separate the cells, and a heading is
+//! optional. Lines of text in front of the table and behind it are skipped.
 //!
-//! The column is that which the user names, else the only one that is not an id or an instant by its name. Its unit is that of
-//! its heading (`rtt [s]`, `rtt (us)`, `rtt_ms`), else that which the user states. Rows have the numbers of a column of ids,
-//! else their numbers in the file.
+//! The column is that which the user names, else the only one with numbers that is not an id or an instant by its name. Its
+//! unit is that of its heading (`rtt [s]`, `rtt (us)`, `rtt_ms`), else that which the user states. Rows have the numbers of a
+//! column of ids, else their numbers in the file.
 //!
 //! A column has round trips only if its whole name says so (`rtt`, `round_trip_time`), else delays. One that has averages or
 //! halves by its name is refused unless the user names it.
 
-use super::field::{LogField, cells, is_blank_or_comment, is_decimal_comma, is_not_finite, signed, unit_of};
+use super::check::note;
+use super::field::{
+    Commas, LogField, Scan, commas_of, is_blank_or_comment, is_decimal_comma, is_not_finite, signed, unit_of, whole,
+    words,
+};
 use super::log::are_rows;
 use super::{LineParser, LineUse, LogFacts, LogFault, LogFormat, LogHead, LogOptions, LogReader, LogRows};
 use crate::facts::{LoggedValue, RowNumbers};
@@ -20,77 +25,77 @@ pub(super) const FORMAT: LogFormat = LogFormat {
     title: "CSV file with a column of values",
     rows: Kind::Values,
     is_generic: true,
-    options: &["--unit", "--column", "--metric"],
+    options: &["--unit", "--column", "--count-column", "--lost", "--metric"],
     states_losses: false,
     detects,
-    reader: LogReader::Lines(open),
+    reader: LogReader::Table(|options, head| open(UNKNOWN, options, head)),
 };
 
 /// Headings of numbers that count the rows.
 const IDS: [&str; 8] = ["id", "seq", "seqno", "icmp_seq", "packet", "n", "index", "cycle"];
 const INSTANTS: [&str; 5] = ["timestamp", "time", "date", "datetime", "ts"];
-/// Headings of round trips, in lower case, with blanks between words and without unit.
-const ROUND_TRIPS: [&str; 10] = [
-    "rtt",
-    "rtts",
-    "round trip",
-    "roundtrip",
-    "round trip time",
-    "roundtrip time",
-    "round trip delay",
-    "roundtrip delay",
-    "round trip latency",
-    "roundtrip latency",
-];
-/// Words of headings of figures that are not samples, and what these figures are.
-const SUMMARIES: [(&str, &[&str]); 6] = [
-    ("halves", &["half", "halves", "halved"]),
-    ("averages", &["avg", "average", "averages", "mean", "means"]),
-    ("minima", &["min", "minimum", "minima"]),
-    ("maxima", &["max", "maximum", "maxima"]),
-    ("quantiles", &["median", "medians", "percentile", "percentiles", "quantile", "quantiles", "pctl"]),
-    ("deviations", &["std", "stddev", "stdev", "stdevs", "mdev", "sd", "sigma", "deviation", "variance", "var"]),
-];
+/// Headings of round trips without unit, letters and digits alone.
+const ROUND_TRIPS: [&str; 6] = ["rtt", "rtts", "roundtrip", "roundtriptime", "roundtripdelay", "roundtriplatency"];
+/// Words of headings of figures that are not samples.
+const SUMMARIES: &str = " avg average averages mean means half halves halved min minimum minima max maximum maxima median medians \
+    percentile percentiles quantile quantiles pctl std stddev stdev stdevs mdev sd sigma deviation variance var ";
+/// What stands for a lost probe unless the user says it: the first word is the empty cell, the last one any number below 0.
+const LOST: &str = ",timeout,*,nan,negative";
+/// What separates cells, in the order in which it is tried: a comma may be that of a decimal number.
+const DELIMITERS: [u8; 5] = [b';', b'\t', b',', BLANKS, NOTHING];
+/// Runs of blanks.
+const BLANKS: u8 = b' ';
+/// No byte of a line: each is one cell.
+pub(super) const NOTHING: u8 = b'\n';
+/// The most bytes of a row with a cell of several lines.
+const CELL_BYTES_MAX: usize = 1 << 16;
+const NOT_CLOSED: &str = "a quote is not closed";
 /// The most columns that a message names.
 const LISTED: usize = 20;
-/// The rows that must agree with the first line before a file is taken for CSV.
+/// The rows that must agree before lines are taken for a table, and the most lines in front of it.
 const AGREEING: usize = 20;
+const IN_FRONT_MAX: usize = 100;
 
-fn open(options: &LogOptions) -> Result<Box<dyn LineParser>, LogFault> {
-    let metric = options.metric.unwrap_or(Metric::Delay);
-    Ok(Box::new(CsvLog { options: options.clone(), column: None, metric }))
+/// What a table is known to be.
+#[derive(Clone, Copy)]
+pub(super) struct TableKind {
+    pub(super) tool: &'static str,
+    pub(super) delimiter: Option<u8>,
+    /// Name or number of the column of values.
+    pub(super) column: Option<&'static str>,
+    pub(super) unit: Option<TimeUnit>,
 }
 
-/// Whether the first lines have cells with numbers, or numbers below one heading.
+/// Of a table of which nothing is known.
+const UNKNOWN: TableKind = TableKind { tool: "csv", delimiter: None, column: None, unit: None };
+
+/// Whether there is a table whose cells are not only words of prose.
 fn detects(head: &LogHead<'_>) -> bool {
-    let mut lines = head.lines().filter(|line| !line.starts_with(b"#"));
-    match lines.next() {
-        // A document of JSON has commas too.
-        None | Some([b'{' | b'[', ..]) => false,
-        Some(first) => {
-            let mut rows = lines.take(AGREEING).peekable();
-            let is_lone = head.is_whole && rows.peek().is_none();
-            match delimiter_of(first) {
-                // A file without rows is a fault later.
-                _ if is_lone && has_unit(first) && has_names(first) => true,
-                Some(delimiter) => are_cells(first, delimiter, rows),
-                None => has_unit(first) && are_rows(rows, is_lone_number),
-            }
-        }
+    if super::is_json(head) {
+        return false;
+    }
+    let Some(layout) = Layout::of(head, None) else {
+        // A heading without rows is a fault later.
+        let mut lines = head.lines().filter(|line| !line.starts_with(b"#"));
+        let only = lines.next().filter(|_| head.is_whole && lines.next().is_none());
+        return only.is_some_and(|line| DELIMITERS.iter().any(|by| has_unit(line, *by)) && has_names(line));
+    };
+    match (layout.delimiter, layout.heading) {
+        (NOTHING, heading) => heading.is_some_and(|(_, line)| has_unit(line, NOTHING)),
+        (BLANKS, None) => layout.rows.iter().all(|row| cells_of(row, BLANKS).0.iter().all(is_numeric)),
+        _ => true,
     }
 }
 
-/// Whether `head` has numbers below a line that may be their heading, and has no unit.
+/// Whether there are numbers below a line that may be their heading, and has no unit.
 pub(super) fn has_numbers_below_a_line(head: &LogHead<'_>) -> bool {
-    let mut lines = head.lines().filter(|line| !line.starts_with(b"#"));
-    let is_heading = |line| delimiter_of(line).is_none() && is_header(line, &cells_of(line, b',').unwrap_or_default());
-    lines.next().is_some_and(is_heading) && are_rows(lines.take(AGREEING), is_lone_number)
+    Layout::of(head, Some(NOTHING)).is_some_and(|layout| layout.heading.is_some())
 }
 
-/// Whether `line` is a header, and a heading has a unit.
-fn has_unit(line: &[u8]) -> bool {
-    let cells = cells_of(line, delimiter_of(line).unwrap_or(b',')).unwrap_or_default();
-    is_header(line, &cells) && cells.iter().any(|cell| Heading::of(cell).unit.is_some())
+/// Whether `line` is a heading with a unit.
+fn has_unit(line: &[u8], delimiter: u8) -> bool {
+    let cells = cells_of(line, delimiter).0;
+    is_heading(&cells) && cells.iter().any(|cell| Heading::of(cell).unit.is_some())
 }
 
 /// Whether the headings of `line` are names: a blank is in none, except in front of a unit in brackets. Prose has blanks.
@@ -98,121 +103,168 @@ fn has_names(line: &[u8]) -> bool {
     let is_name = |cell: &LogField<'_>| {
         cell.text.last().is_some_and(|end| b"])".contains(end)) || !cell.text.iter().any(u8::is_ascii_whitespace)
     };
-    cells_of(line, delimiter_of(line).unwrap_or(b',')).is_ok_and(|cells| cells.iter().all(is_name))
+    let delimiter = DELIMITERS.into_iter().filter(|by| *by != BLANKS).find(|by| line.contains(by)).unwrap_or(NOTHING);
+    cells_of(line, delimiter).0.iter().all(is_name)
 }
 
-/// Whether `line` is a number, which may have a decimal comma: that is a fault with a hint later.
-fn is_lone_number(line: &[u8]) -> bool {
-    let cells = cells_of(line, b';').unwrap_or_default();
-    cells.len() == 1
-        && cells.iter().all(|cell| is_number(cell) || is_decimal_comma(cell.text) || is_not_finite(cell.text))
+/// Where a table is, and how it is divided.
+struct Layout<'a> {
+    delimiter: u8,
+    /// Cells of each row.
+    columns: usize,
+    /// Number and text of the line with the headings.
+    heading: Option<(u64, &'a [u8])>,
+    /// Number of the line with the first row.
+    start: u64,
+    /// The first rows.
+    rows: Vec<&'a [u8]>,
 }
 
-/// Whether `first` and the lines behind it have the same number of cells, with numbers in all of them or below a header. Rows
-/// with decimal commas have more, which is a fault with a hint later.
-fn are_cells<'a>(first: &'a [u8], delimiter: u8, others: impl Iterator<Item = &'a [u8]>) -> bool {
-    let Ok(headings) = cells_of(first, delimiter) else { return false };
-    let has_header = is_header(first, &headings);
-    let agrees = |line: &[u8]| {
-        let cells = cells_of(line, delimiter).unwrap_or_default();
-        let are_numbers = if has_header { cells.iter().any(is_number) } else { cells.iter().all(is_number) };
-        let surplus = cells.len().checked_sub(headings.len());
-        are_numbers && surplus.is_some_and(|surplus| surplus == 0 || surplus <= decimal_commas(line, &cells, delimiter))
-    };
-    // A damaged first row is a fault later.
-    let has_value = |cell: &LogField<'_>| is_number(cell) || is_not_finite(cell.text);
-    let is_damaged = headings.iter().any(has_value) && !agrees(first);
-    let first_row = Some(first).filter(|_| !has_header && !is_damaged);
-    are_rows(first_row.into_iter().chain(others), agrees)
-}
-
-/// The most commas of `line` that can be those of decimal numbers: between digits, and not two in one number.
-fn decimal_commas(line: &[u8], cells: &[LogField<'_>], delimiter: u8) -> usize {
-    let end = |cell: &LogField<'_>| cell.column - 1 + cell.text.len();
-    let (mut commas, mut rest) = (0, cells);
-    while let [whole, places, ..] = rest
-        && delimiter == b','
-    {
-        let is_one = is_decimal_comma(&line[whole.column - 1..end(places)]);
-        commas += usize::from(is_one);
-        rest = &rest[1 + usize::from(is_one)..];
+impl<'a> Layout<'a> {
+    /// The table at the beginning of a file, with cells between `delimiter` if that is known.
+    fn of(head: &LogHead<'a>, delimiter: Option<u8>) -> Option<Layout<'a>> {
+        let lines = head.numbered_lines().filter(|(_, line)| !line.starts_with(b"#"));
+        let lines: Vec<_> = lines.take(IN_FRONT_MAX + AGREEING).collect();
+        DELIMITERS
+            .into_iter()
+            .filter(|by| delimiter.is_none_or(|known| known == *by))
+            .find_map(|by| Layout::by(by, &lines))
     }
-    commas
-}
 
-/// What separates the cells of the first line. A semicolon or a tab goes before a comma, which may be that of a decimal number;
-/// a tab behind a comma is white space.
-fn delimiter_of(line: &[u8]) -> Option<u8> {
-    let has = |delimiter: u8| memchr::memchr(delimiter, line).is_some();
-    let pads = memchr::memmem::find(line, b",\t").is_some();
-    [b';', b'\t', b','].into_iter().find(|delimiter| has(*delimiter) && !(*delimiter == b'\t' && pads))
-}
-
-/// The cells of `line`, which may be in quotes.
-fn cells_of(line: &[u8], delimiter: u8) -> Result<Vec<LogField<'_>>, LogFault> {
-    match memchr::memchr(b'"', line) {
-        Some(_) => quoted_cells(line, delimiter),
-        None => Ok(cells(line, delimiter).collect()),
+    fn by(delimiter: u8, lines: &[(u64, &'a [u8])]) -> Option<Layout<'a>> {
+        let columns_of = |at: usize| cells_of(lines[at].1, delimiter).0.len();
+        let heads = |at: usize| is_heading(&cells_of(lines[at].1, delimiter).0);
+        let is_row = |line: &[u8], columns: usize| {
+            let cells = cells_of(line, delimiter).0;
+            cells.len() == columns && cells.iter().any(is_numeric)
+        };
+        let begins = |at: &usize| {
+            let columns = columns_of(*at);
+            let rows = lines[*at..].iter().take(AGREEING).map(|(_, line)| *line);
+            let is_one = (columns > 1) == (delimiter != NOTHING) && is_row(lines[*at].1, columns);
+            is_one && are_rows(rows, |line| is_row(line, columns))
+        };
+        let mut first = (0..lines.len().min(IN_FRONT_MAX)).find(begins)?;
+        let columns = columns_of(first);
+        // Rows without a number may be in front of it.
+        while first > 0 && columns_of(first - 1) == columns && !heads(first - 1) {
+            first -= 1;
+        }
+        let rows: Vec<&[u8]> = lines[first..].iter().take(AGREEING).map(|(_, line)| *line).collect();
+        let above = first.checked_sub(1).filter(|at| heads(*at));
+        let has_decimals =
+            |row: &&[u8]| words(row).all(|word| !word.text.contains(&b',') || is_decimal_comma(word.text));
+        let is_lone = above.is_some_and(|at| columns_of(at) == 1);
+        let is_decimal = delimiter == b',' && is_lone && rows.iter().all(has_decimals);
+        if is_decimal || lines[..first].iter().any(|(_, line)| words(line).all(|word| is_numeric(&word))) {
+            return None;
+        }
+        // The rows that have another number of cells are faults later.
+        let names =
+            |at: &usize| columns_of(*at) == columns || (delimiter != BLANKS && !is_lone && has_names(lines[*at].1));
+        let above = above.filter(names);
+        let (heading, columns) = (above.map(|at| lines[at]), above.map_or(columns, columns_of));
+        Some(Layout { delimiter, columns, heading, start: lines[first].0, rows })
     }
-}
 
-/// The cells of a line that has quotes. Two quotes in a cell stand for one, and are kept.
-fn quoted_cells(line: &[u8], delimiter: u8) -> Result<Vec<LogField<'_>>, LogFault> {
-    let mut found = Vec::new();
-    let mut start = 0;
-    loop {
-        let rest = &line[start..];
-        let blanks = rest.iter().take_while(|byte| byte.is_ascii_whitespace() && **byte != delimiter).count();
-        let quote = start + blanks;
-        if line.get(quote) != Some(&b'"') {
-            let length = memchr::memchr(delimiter, rest).unwrap_or(rest.len());
-            found
-                .extend(cells(&rest[..length], delimiter).map(|cell| LogField { column: start + cell.column, ..cell }));
-            start += length;
-        } else {
-            let end = closing_quote(line, quote + 1).ok_or_else(|| LogFault::at(quote + 1, "a quote is not closed"))?;
-            found.push(LogField { text: line[quote + 1..end].trim_ascii(), column: quote + 2 });
-            let behind = &line[end + 1..];
-            let length = memchr::memchr(delimiter, behind).unwrap_or(behind.len());
-            if !behind[..length].trim_ascii().is_empty() {
-                return Err(LogFault::at(end + 2, "text behind a closing quote"));
+    /// The table that begins with the first line, which may be a heading.
+    fn from_first_line(head: &LogHead<'a>, delimiter: Option<u8>) -> Option<Layout<'a>> {
+        let first = head.numbered_lines().find(|(_, line)| !line.starts_with(b"#"))?;
+        let divides = |by: &u8| cells_of(first.1, *by).0.len() > 1;
+        let delimiter = delimiter.or_else(|| DELIMITERS.into_iter().find(divides)).unwrap_or(NOTHING);
+        let cells = cells_of(first.1, delimiter).0;
+        let heading = is_heading(&cells).then_some(first);
+        let start = first.0 + u64::from(heading.is_some());
+        Some(Layout { delimiter, columns: cells.len(), heading, start, rows: Vec::new() })
+    }
+
+    /// The index of the only column that can have values. A column `count` counts rows if it is the first one; elsewhere it may
+    /// say how often a value occurred. Nor is it clear which column it is where instants count up beside whole numbers.
+    fn only_column(&self, headings: &[Heading]) -> Result<usize, LogFault> {
+        let rows: Vec<_> = self.rows.iter().map(|row| cells_of(row, self.delimiter).0).collect();
+        let column = |at: usize| rows.iter().filter_map(move |row| row.get(at));
+        let counts_up = |at: usize| (0..).zip(column(at)).all(|(due, cell)| cell.count().is_ok_and(|own| own == due));
+        let are_whole = |at: usize| column(at).all(|cell| cell.count().is_ok());
+        let is_histogram = self.columns == 2 && rows.len() > 2 && counts_up(0) && are_whole(1);
+        let is_candidate = |at: &usize| {
+            let has_numbers = rows.is_empty() || column(*at).any(is_numeric);
+            let is_other = |heading: &Heading| {
+                let is_instant = INSTANTS.contains(&&*heading.name)
+                    && !(is_histogram && headings.iter().all(|own| own.unit.is_none()));
+                IDS.contains(&&*heading.name) || is_instant || (*at == 0 && heading.name == "count")
+            };
+            has_numbers && !headings.get(*at).is_some_and(is_other)
+        };
+        let mut candidates = (0..self.columns).filter(|at| self.columns == 1 || is_candidate(at));
+        match (candidates.next(), candidates.next()) {
+            (Some(column), None) => Ok(column),
+            _ => {
+                let what =
+                    format!("which column has the values is not clear; columns: {}", listed(headings, self.columns));
+                Err(LogFault::whole(what).hint(
+                    "choose one by its heading or number: `--column`; a histogram has its counts in another one: \
+                     `--count-column`",
+                ))
             }
-            start = end + 1 + length;
         }
-        if start == line.len() {
-            return Ok(found);
-        }
-        start += 1;
     }
 }
 
-/// The next quote at or behind `from` that is not one of two.
-fn closing_quote(line: &[u8], mut from: usize) -> Option<usize> {
-    loop {
-        let quote = from + memchr::memchr(b'"', line.get(from..)?)?;
-        if line.get(quote + 1) != Some(&b'"') {
-            return Some(quote);
-        }
-        from = quote + 2;
+/// The cells of `line`, which may be in quotes, and whether the quotes of the last one are open. Two quotes in a cell stand for
+/// one, and are kept.
+fn cells_of(line: &[u8], delimiter: u8) -> (Vec<LogField<'_>>, bool) {
+    if delimiter == BLANKS && !line.contains(&b'"') {
+        return (words(line).collect(), false);
     }
+    let (mut is_open, mut last, mut at) = (false, delimiter, 0);
+    let ends = |byte: &u8| *byte == delimiter || (delimiter == BLANKS && byte.is_ascii_whitespace());
+    let parts = line.split(|byte| {
+        is_open ^= *byte == b'"' && (is_open || last == delimiter || last == b'"');
+        last = match byte {
+            byte if ends(byte) => delimiter,
+            byte if byte.is_ascii_whitespace() => last,
+            byte => *byte,
+        };
+        ends(byte) && !is_open
+    });
+    let cells = parts.map(|part| {
+        let cell = whole(line).part(at, at + part.len());
+        at += part.len() + 1;
+        match cell.text {
+            [b'"', inner @ .., b'"'] => LogField { text: inner, column: cell.column + 1 }.part(0, inner.len()),
+            _ => cell,
+        }
+    });
+    let cells = cells.filter(|cell| delimiter != BLANKS || !cell.text.is_empty()).collect();
+    (cells, is_open)
 }
 
 fn is_number(cell: &LogField<'_>) -> bool {
     cell.time(TimeUnit::Nanos).is_ok()
 }
 
-/// Whether `line` with these cells is a header: a cell has a letter, and is neither a number nor `nan` or `inf`, and the others
-/// are not numbers, except in quotes. A line with a number beside a damaged one is a row.
-fn is_header(line: &[u8], cells: &[LogField<'_>]) -> bool {
+/// Whether `cell` is a number in any notation, or stands for one.
+fn is_numeric(cell: &LogField<'_>) -> bool {
+    is_number(cell) || commas_of(cell.text).is_some() || is_not_finite(cell.text)
+}
+
+/// Whether `cells` are headings: one has a letter, and none is a number or stands for one.
+fn is_heading(cells: &[LogField<'_>]) -> bool {
     let has_letter = |cell: &LogField<'_>| cell.text.iter().any(|byte| byte.is_ascii_alphabetic() || !byte.is_ascii());
-    let is_quoted = |cell: &LogField<'_>| cell.column > 1 && line.get(cell.column - 2) == Some(&b'"');
     // The only cell of a row may be damaged too.
-    let is_value = |cell: &LogField<'_>| {
-        let begins_with_digit = signed(cell.text).1.first().is_some_and(u8::is_ascii_digit);
-        is_number(cell) || is_decimal_comma(cell.text) || (cells.len() == 1 && begins_with_digit)
+    let is_value = |cell: &LogField<'_>| is_numeric(cell) || (cells.len() == 1 && begins_as_number(cell));
+    let stands = |cell: &LogField<'_>| !cell.text.is_empty() && is_lost(LOST, cell.text);
+    let is_known = |cell: &LogField<'_>| {
+        let Heading { name, unit, .. } = Heading::of(cell);
+        unit.is_some() || IDS.contains(&&*name) || INSTANTS.contains(&&*name)
     };
-    cells.iter().any(|cell| has_letter(cell) && !is_number(cell) && !is_not_finite(cell.text))
-        && !cells.iter().any(|cell| is_value(cell) && !is_quoted(cell))
+    cells.iter().any(has_letter)
+        && !cells.iter().any(is_value)
+        && (!cells.iter().any(stands) || cells.iter().any(is_known))
+}
+
+fn begins_as_number(cell: &LogField<'_>) -> bool {
+    signed(cell.text).1.first().is_some_and(|byte| byte.is_ascii_digit() || *byte == b'.')
 }
 
 struct Heading {
@@ -234,64 +286,28 @@ impl Heading {
         !name.is_empty() && (self.name == name || self.whole.to_lowercase() == name)
     }
 
-    fn counts_rows(&self) -> bool {
-        IDS.contains(&&*self.name)
-    }
-
-    fn is_instant(&self) -> bool {
-        INSTANTS.contains(&&*self.name)
-    }
-
     fn metric(&self) -> Metric {
-        let name = self.name.split([' ', '_', '-']).filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
+        let name: String = self.name.chars().filter(|char| !" _-".contains(*char)).collect();
         if ROUND_TRIPS.contains(&&*name) { Metric::RoundTripDelay } else { Metric::Delay }
     }
 
-    /// What its figures are if they are not samples: `averages`.
-    fn summary(&self) -> Option<&'static str> {
-        let words = words_of(&self.whole);
-        let has = |known: &[&str]| words.iter().any(|word| known.contains(&&**word));
-        let compact: String = self.whole.split_whitespace().collect();
-        let is_halved = compact.split("/2").skip(1).any(|rest| !rest.starts_with(|next: char| next.is_ascii_digit()));
-        let found = SUMMARIES.iter().find(|(_, known)| has(known)).map(|(figures, _)| *figures);
-        let is_quantile = || words.iter().any(|word| is_quantile(word));
-        found.or(is_halved.then_some("halves")).or_else(|| is_quantile().then_some("quantiles"))
-    }
-
-    /// Refuses figures that are not samples.
+    /// Refuses figures that are not samples: averages, halves, quantiles such as `p99` and `99%`.
     fn expect_samples(&self) -> Result<(), LogFault> {
-        let Some(figures) = self.summary() else { return Ok(()) };
-        let shown = LogField { text: self.whole.as_bytes(), column: 1 }.shown();
-        let what = match figures {
-            "halves" => format!("the column `{shown}` has halves, not whole values"),
-            _ => format!("the column `{shown}` has {figures}, not samples"),
+        let lower = self.whole.to_lowercase().replace("/ 2", "/2").replace(" /2", "/2");
+        let is_figure = |word: &&str| {
+            let digits = word.trim_start_matches('p').trim_end_matches('%').trim_end_matches("th");
+            let is_quantile = digits.len() < word.len() && digits.bytes().all(|byte| byte.is_ascii_digit());
+            let is_known = SUMMARIES.contains(&format!(" {word} ")) || word.ends_with("avg") || word.ends_with("/2");
+            is_known || (is_quantile && (digits.len() > 1 || !word.starts_with('p')) && !digits.is_empty())
         };
-        Err(LogFault::whole(what).hint(format!("`--column '{shown}'` imports its figures as delays, as they are")))
+        let Some(word) = lower.split(|char: char| !char.is_alphanumeric() && !"%/".contains(char)).find(is_figure)
+        else {
+            return Ok(());
+        };
+        let shown = whole(self.whole.as_bytes()).shown();
+        Err(LogFault::whole(format!("the column `{shown}` has figures (`{word}`), not samples"))
+            .hint(format!("`--column '{shown}'` imports its figures as delays, as they are")))
     }
-}
-
-/// The words of a heading in lower case; `avgRtt` has two.
-fn words_of(heading: &str) -> Vec<String> {
-    let mut words = vec![String::new()];
-    let mut was_small = false;
-    for char in heading.chars() {
-        let is_part = char.is_alphanumeric() || char == '%';
-        if !is_part || (was_small && char.is_uppercase()) {
-            words.push(String::new());
-        }
-        if let Some(word) = words.last_mut().filter(|_| is_part) {
-            word.extend(char.to_lowercase());
-        }
-        was_small = char.is_lowercase();
-    }
-    words
-}
-
-/// Whether a word is `p50`, `p999`, `99th` or `99%`.
-fn is_quantile(word: &str) -> bool {
-    let is_digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    word.strip_prefix('p').is_some_and(|digits| digits.len() > 1 && is_digits(digits))
-        || [word.strip_suffix("th"), word.strip_suffix('%')].into_iter().flatten().any(is_digits)
 }
 
 /// The parts of a heading: `rtt [s]`, `rtt(us)`, `rtt_ms`, `rtt ns`.
@@ -322,10 +338,9 @@ fn unit_named(name: &str) -> Option<TimeUnit> {
     }
 }
 
-/// The index of the column of values among `columns`, which have `headings` if there is a header.
-fn value_column(headings: &[Heading], columns: usize, wanted: Option<&str>) -> Result<usize, LogFault> {
-    let Some(wanted) = wanted.map(str::trim) else { return only_column(headings, columns) };
-    let lower = wanted.to_lowercase();
+/// The index of the column `wanted` among `columns`.
+fn column_called(headings: &[Heading], columns: usize, wanted: &str) -> Result<usize, LogFault> {
+    let (wanted, lower) = (wanted.trim(), wanted.trim().to_lowercase());
     let mut called = (0..headings.len()).filter(|at| headings[*at].is_called(&lower));
     match (called.next(), called.next(), wanted.parse::<usize>()) {
         (Some(column), None, _) => Ok(column),
@@ -341,172 +356,295 @@ fn value_column(headings: &[Heading], columns: usize, wanted: Option<&str>) -> R
     }
 }
 
-/// The index of the only column that can be of values. A column `count` counts rows if it is the first one; elsewhere it may
-/// say how often a value occurred.
-fn only_column(headings: &[Heading], columns: usize) -> Result<usize, LogFault> {
-    let is_candidate = |at: &usize| {
-        let counts = |heading: &Heading| heading.counts_rows() || (*at == 0 && heading.name == "count");
-        !headings.get(*at).is_some_and(|heading| counts(heading) || heading.is_instant())
-    };
-    let mut candidates = (0..columns).filter(|at| columns == 1 || is_candidate(at));
-    match (candidates.next(), candidates.next()) {
-        (Some(column), None) => Ok(column),
-        _ => {
-            let what = format!("which column has the values is not clear; columns: {}", listed(headings, columns));
-            Err(LogFault::whole(what).hint("choose one by its heading or number: `--column`"))
-        }
-    }
-}
-
 /// The headings of the columns, or their numbers.
 fn listed(headings: &[Heading], columns: usize) -> String {
-    let shown = |at: usize| match headings.get(at) {
-        Some(heading) => format!("`{}`", LogField { text: heading.whole.as_bytes(), column: 1 }.shown()),
-        None => (at + 1).to_string(),
-    };
+    let name = |at: usize| headings.get(at).map(|heading| format!("`{}`", whole(heading.whole.as_bytes()).shown()));
+    let shown = |at: usize| name(at).unwrap_or_else(|| (at + 1).to_string());
     let more = if columns > LISTED { ", …" } else { "" };
     (0..columns.min(LISTED)).map(shown).collect::<Vec<_>>().join(", ") + more
 }
 
-/// Where the values of a file are.
-struct CsvColumn {
+/// Whether `text` is one of the `words` that stand for a lost probe, in any case; `nan` may have a sign.
+fn is_lost(words: &str, text: &[u8]) -> bool {
+    let text = if is_not_finite(text) { signed(text).1 } else { text };
+    words.split(',').any(|word| word.trim().as_bytes().eq_ignore_ascii_case(text))
+}
+
+/// Reads the rows of a table.
+struct Table {
+    tool: &'static str,
     delimiter: u8,
-    /// Number of cells of each line.
     columns: usize,
-    /// Index of the column of values.
+    /// Indices of the columns.
     value: usize,
-    unit: TimeUnit,
-    /// Index of the column of ids.
+    count: Option<usize>,
     id: Option<usize>,
-    numbers: RowNumbers,
-    /// Whether a value has digits below a nanosecond.
-    has_finer_digits: bool,
-}
-
-/// What is of use in a line.
-#[derive(Default)]
-struct Picked<'a> {
-    value: Option<LogField<'a>>,
-    id: Option<LogField<'a>>,
-    cells: usize,
-}
-
-impl CsvColumn {
-    #[inline]
-    fn pick<'a>(&self, cells: impl Iterator<Item = LogField<'a>>) -> Picked<'a> {
-        let mut picked = Picked::default();
-        for cell in cells {
-            if picked.cells == self.value {
-                picked.value = Some(cell);
-            } else if Some(picked.cells) == self.id {
-                picked.id = Some(cell);
-            }
-            picked.cells += 1;
-        }
-        picked
-    }
-
-    fn row(&mut self, line: &[u8], rows: &mut LogRows<'_>) -> Result<(), LogFault> {
-        let picked = match memchr::memchr(b'"', line) {
-            Some(_) => self.pick(quoted_cells(line, self.delimiter)?.into_iter()),
-            None => self.pick(cells(line, self.delimiter)),
-        };
-        let Some(value) = picked.value.filter(|_| picked.cells == self.columns) else {
-            return Err(self.miscounted(line, picked.cells));
-        };
-        if value.text.is_empty() {
-            return Err(LogFault::at(value.column, "a cell without a value"));
-        }
-        let (value_ns, is_rounded) = value.rounded_time(self.unit)?;
-        let id = picked.id.map(|id| id.count()).transpose()?;
-        self.has_finer_digits |= is_rounded;
-        rows.value(LoggedValue { seq: Some(self.numbers.next(id)), value_ns: Some(value_ns), count: 1 });
-        Ok(())
-    }
-
-    /// The fault of a line that has `found` cells.
-    #[cold]
-    fn miscounted(&self, line: &[u8], found: usize) -> LogFault {
-        let surplus =
-            cells_of(line, self.delimiter).ok().and_then(|cells| cells.get(self.columns).map(|cell| cell.column));
-        let column = surplus.unwrap_or(line.trim_ascii_end().len() + 1);
-        let fault = LogFault::at(column, format!("{} instead of {}", counted(found, "cell"), self.columns));
-        match self.delimiter {
-            b',' if surplus.is_some() => fault.hint("decimals need a point, not a comma"),
-            _ => fault,
-        }
-    }
-}
-
-struct CsvLog {
-    options: LogOptions,
-    /// `None` before the first line.
-    column: Option<CsvColumn>,
+    unit: TimeUnit,
     metric: Metric,
+    /// What stands for a lost probe.
+    lost: String,
+    states_losses: bool,
+    heading: Option<(u64, Vec<u8>)>,
+    /// Number of the line with the first row, and of the last line so far up to there.
+    start: u64,
+    line: u64,
+    /// The lines of a cell whose quotes are open.
+    open: Vec<u8>,
+    /// The first line behind rows that looks like none.
+    text_below: Option<LogFault>,
+    numbers: RowNumbers,
+    has_finer_digits: bool,
+    has_points: bool,
+    /// Values with decimal commas, and negative ones that were lost probes.
+    decimal_commas: u64,
+    negatives: u64,
 }
 
-impl CsvLog {
-    /// The columns according to the first line, and whether that is a header.
-    fn first(&mut self, line: &[u8]) -> Result<(CsvColumn, bool), LogFault> {
-        let delimiter = delimiter_of(line).unwrap_or(b',');
-        let cells = cells_of(line, delimiter)?;
-        let has_header = is_header(line, &cells);
-        let headings: Vec<Heading> = if has_header { cells.iter().map(Heading::of).collect() } else { Vec::new() };
-        let wanted = self.options.column.as_deref();
-        if !has_header && wanted.is_none() && is_decimal_comma(line.trim_ascii()) {
-            let what =
-                "the commas may be decimal commas; if they separate columns, it is not clear which has the values";
-            return Err(LogFault::whole(what).hint(
-                "decimals need a point, not a comma: write the log with `LC_ALL=C`; if it has two columns, choose one: \
-                 `--column 1` or `--column 2`",
+/// Opens a table of `kind`.
+///
+/// # Errors
+/// It is not clear where its values are, or in which unit.
+pub(super) fn open(kind: TableKind, options: &LogOptions, head: &LogHead<'_>) -> Result<Box<dyn LineParser>, LogFault> {
+    let has_line = head.is_whole || head.bytes.contains(&b'\n');
+    let layout = Layout::of(head, kind.delimiter).filter(|_| kind.column.is_none());
+    let layout = layout.or_else(|| Layout::from_first_line(head, kind.delimiter));
+    let Some(layout) = layout.filter(|_| has_line) else {
+        let what = format!("its first {} bytes have no row: {}", head.bytes.len(), kind.tool);
+        return Err(LogFault::whole(what).hint("each row needs a line of its own, and a column with numbers"));
+    };
+    let cells = layout.heading.map_or(Vec::new(), |(_, line)| cells_of(line, layout.delimiter).0);
+    let headings: Vec<Heading> = cells.iter().map(Heading::of).collect();
+    let wanted = options.column.as_deref().or(kind.column);
+    let column_of = |wanted: &str| column_called(&headings, layout.columns, wanted);
+    let count = options.count_column.as_deref().map(column_of).transpose()?;
+    let value = match (wanted, count) {
+        (Some(wanted), _) => column_of(wanted)?,
+        (None, Some(count)) if layout.columns == 2 => 1 - count,
+        _ if layout.delimiter == b',' && headings.is_empty() && layout.rows.iter().all(|row| is_decimal_comma(row)) => {
+            return Err(LogFault::whole("the commas may be decimal commas, or separate columns").hint(
+                "`--from numbers` reads decimal commas; of two columns choose one: `--column 1` or `--column 2`",
             ));
         }
-        let value = value_column(&headings, cells.len(), wanted)?;
-        // A row whose other cells are words looks like a header.
-        let heading = headings.get(value).filter(|heading| !is_not_finite(heading.whole.as_bytes()));
-        if let (Some(heading), None) = (heading, &self.options.column) {
-            heading.expect_samples()?;
+        _ => layout.only_column(&headings)?,
+    };
+    let heading = headings.get(value);
+    if let (Some(heading), None) = (heading, wanted) {
+        heading.expect_samples().map_err(|fault| LogFault { line: layout.heading.map(|(line, _)| line), ..fault })?;
+    }
+    let stated = kind.unit.or_else(|| heading.and_then(|heading| heading.unit));
+    let id = (0..headings.len()).find(|at| *at != value && Some(*at) != count && IDS.contains(&&*headings[*at].name));
+    Ok(Box::new(Table {
+        tool: kind.tool,
+        delimiter: layout.delimiter,
+        columns: layout.columns,
+        value,
+        count,
+        id,
+        unit: unit_of(stated, options.unit)?,
+        metric: options.metric.unwrap_or(heading.map_or(Metric::Delay, Heading::metric)),
+        lost: options.lost.clone().unwrap_or_else(|| LOST.to_owned()),
+        states_losses: options.lost.is_some(),
+        heading: layout.heading.map(|(line, text)| (line, text.to_owned())),
+        start: layout.start,
+        line: 0,
+        open: Vec::new(),
+        text_below: None,
+        numbers: RowNumbers::default(),
+        has_finer_digits: false,
+        has_points: false,
+        decimal_commas: 0,
+        negatives: 0,
+    }))
+}
+
+/// The fault of a row that does not have so many `columns`.
+#[cold]
+fn miscounted(line: &[u8], delimiter: u8, columns: usize, value: usize) -> LogFault {
+    let cells = cells_of(line, delimiter).0;
+    let column = cells.get(columns).map_or(line.trim_ascii_end().len() + 1, |cell| cell.column);
+    let fault = LogFault::at(column, format!("{} instead of {columns}", counted(cells.len(), "cell")));
+    let joined = cells.get(value).zip(cells.get(value + 1)).filter(|_| delimiter == b',' && cells.len() > columns);
+    match joined.map(|(one, other)| &line[one.column - 1..other.column - 1 + other.text.len()]) {
+        Some(number) if commas_of(number).is_some() => {
+            fault.hint("decimals need a point, not a comma, and thousands no separator").of_all_rows()
         }
-        let unit = unit_of(heading.and_then(|heading| heading.unit), self.options.unit)?;
-        let stated = heading.map_or(Metric::Delay, Heading::metric);
-        self.metric = self.options.metric.unwrap_or(stated);
-        let has_header = heading.is_some();
-        let id = (0..headings.len()).find(|at| *at != value && headings[*at].counts_rows());
-        let columns = cells.len();
-        let numbers = RowNumbers::default();
-        let column = CsvColumn { delimiter, columns, value, unit, id, numbers, has_finer_digits: false };
-        Ok((column, has_header))
+        _ => fault,
     }
 }
 
-impl LineParser for CsvLog {
-    fn line(&mut self, line: &[u8], rows: &mut LogRows<'_>) -> Result<LineUse, LogFault> {
-        if is_blank_or_comment(line) {
+impl Table {
+    /// The value of `cell` in ns; `None` if it stands for a lost probe.
+    fn value(&mut self, cell: &LogField<'_>) -> Result<Option<i64>, LogFault> {
+        if is_lost(&self.lost, cell.text) {
+            return Ok(None);
+        }
+        let is_decimal = match commas_of(cell.text) {
+            Some(Commas::Either) => self.decimal_commas > 0 || (self.delimiter == b';' && !self.has_points),
+            commas => commas == Some(Commas::Decimal) && !self.has_points,
+        };
+        self.decimal_commas += u64::from(is_decimal);
+        let text =
+            if is_decimal { cell.text.split(|byte| *byte == b',').collect::<Vec<_>>().join(&b'.') } else { Vec::new() };
+        let cell = if is_decimal { &LogField { text: &text, ..*cell } } else { cell };
+        let has_point = !is_decimal && cell.text.contains(&b'.');
+        if has_point && self.decimal_commas > 0 {
+            let what = format!("`{}` has a point, and values in front of it have decimal commas", cell.shown());
+            return Err(LogFault::at(cell.column, what).hint("write all of them with a point").of_all_rows());
+        }
+        let (value, is_rounded) = cell.rounded_time(self.unit).map_err(|fault| self.no_value(cell, fault))?;
+        self.has_points |= has_point;
+        self.has_finer_digits |= is_rounded;
+        let is_negative = value < 0 && is_lost(&self.lost, b"negative");
+        self.negatives += u64::from(is_negative);
+        Ok(Some(value).filter(|_| !is_negative))
+    }
+
+    #[cold]
+    fn no_value(&self, cell: &LogField<'_>, fault: LogFault) -> LogFault {
+        match (cell.text, commas_of(cell.text)) {
+            ([], _) => LogFault::at(cell.column, "a cell without a value"),
+            (_, Some(Commas::Either)) => {
+                let what = format!("`{}` has a decimal comma or a separator of thousands", cell.shown());
+                let fault = LogFault { what, ..fault }.of_all_rows();
+                fault.hint("write decimals with a point, and thousands without a separator")
+            }
+            (_, Some(_)) => fault.of_all_rows(),
+            (text, _) if text.iter().any(u8::is_ascii_digit) => fault,
+            (text, _) => {
+                let fault = fault.hint(format!("if it stands for a lost probe: `--lost '{}'`", cell.shown()));
+                if is_not_finite(text) { fault.of_all_rows() } else { fault }
+            }
+        }
+    }
+
+    fn row(&mut self, line: &[u8], rows: &mut LogRows<'_>) -> Result<LineUse, LogFault> {
+        let (mut cells, is_open) = cells_of(line, self.delimiter);
+        if is_open {
+            self.open = line.to_owned();
             return Ok(LineUse::Taken);
         }
-        if let Some(column) = &mut self.column {
-            return column.row(line, rows).map(|()| LineUse::Taken);
+        if cells.len() == self.columns + 1 && cells.last().is_some_and(|cell| cell.text.is_empty()) {
+            cells.pop();
         }
-        let (column, has_header) = self.first(line)?;
+        let is_repeated = self.heading.as_ref().is_some_and(|(_, heading)| heading == line.trim_ascii());
+        if is_repeated || cells.iter().all(|cell| self.columns > 1 && cell.text.is_empty()) {
+            return Ok(LineUse::Other);
+        }
+        let looks_like_value = |cell: &LogField<'_>| begins_as_number(cell) || is_not_finite(cell.text);
+        let has_number = cells.iter().any(is_number);
+        let (value_ns, is_row) = match cells.get(self.value) {
+            Some(value) if cells.len() == self.columns => (self.value(value), has_number || looks_like_value(value)),
+            value => {
+                let fault = miscounted(line, self.delimiter, self.columns, self.value);
+                (Err(fault), value.map_or(has_number, looks_like_value))
+            }
+        };
+        let value_ns = match value_ns {
+            Err(fault) if !is_row => return Ok(self.text(fault)),
+            value_ns => value_ns?,
+        };
+        let id = match self.id.map(|id| cells[id]) {
+            Some(id) if !id.text.iter().any(u8::is_ascii_digit) => return Ok(self.text(id.is_not("a whole number"))),
+            id => id.map(|id| id.count()).transpose()?,
+        };
+        let count = self.count.map_or(Ok(1), |count| cells[count].total())?;
+        self.take(id, value_ns, count, rows);
+        self.text_below.take().map_or(Ok(LineUse::Taken), Err)
+    }
+
+    /// Takes a line that is no row; it has this `fault` if a row follows.
+    fn text(&mut self, fault: LogFault) -> LineUse {
+        self.text_below.get_or_insert(LogFault { line: Some(self.line), ..fault });
+        LineUse::Other
+    }
+
+    #[inline]
+    fn take(&mut self, id: Option<u64>, value_ns: Option<i64>, count: u64, rows: &mut LogRows<'_>) {
+        self.states_losses |= value_ns.is_none();
+        if count > 0 {
+            rows.value(LoggedValue { seq: Some(self.numbers.next(id)), value_ns, count });
+        }
+    }
+
+    /// The value and the id of a row of plain cells.
+    #[inline]
+    fn plain_row(&self, scan: &mut Scan<'_>) -> Option<(i64, Option<u64>)> {
+        let (mut value, mut id) = (0, None);
+        for at in 0..self.columns {
+            scan.blanks(self.delimiter);
+            if at == self.value {
+                value = scan.time(self.unit)?;
+            } else if Some(at) == self.id {
+                id = Some(scan.count()?);
+            } else {
+                scan.cell(self.delimiter)?;
+            }
+            let is_parted = scan.blanks(self.delimiter) && self.delimiter == BLANKS;
+            if at + 1 < self.columns && !is_parted && !scan.takes(self.delimiter) {
+                return None;
+            }
+        }
+        scan.end().map(|()| (value, id))
+    }
+}
+
+impl LineParser for Table {
+    fn plain_rows(&mut self, text: &[u8], rows: &mut LogRows<'_>) -> (usize, u64) {
+        let mut scan = Scan { text, at: 0, has_point: self.has_points };
+        let (mut end, mut taken) = (0, 0);
+        let is_plain = self.line + 1 >= self.start && self.decimal_commas == 0 && self.count.is_none();
+        if is_plain && self.open.is_empty() && self.text_below.is_none() {
+            rows.are_of(self.metric);
+            while let Some((value, id)) = self.plain_row(&mut scan) {
+                self.take(id, Some(value), 1, rows);
+                (end, taken) = (scan.at, taken + 1);
+            }
+        }
+        self.has_points = scan.has_point;
+        self.line += taken;
+        (end, taken)
+    }
+
+    fn line(&mut self, line: &[u8], rows: &mut LogRows<'_>) -> Result<LineUse, LogFault> {
+        self.line += 1;
+        if self.line < self.start {
+            let is_known = is_blank_or_comment(line) || self.heading.as_ref().is_some_and(|(at, _)| *at == self.line);
+            return Ok(if is_known { LineUse::Taken } else { LineUse::Other });
+        }
         rows.are_of(self.metric);
-        let column = self.column.insert(column);
-        if !has_header {
-            column.row(line, rows)?;
+        if self.open.is_empty() {
+            return if is_blank_or_comment(line) { Ok(LineUse::Taken) } else { self.row(line, rows) };
         }
-        Ok(LineUse::Taken)
+        self.open.push(b' ');
+        self.open.extend(line);
+        match memchr::memchr(b'"', line) {
+            _ if self.open.len() > CELL_BYTES_MAX => Err(LogFault::whole(NOT_CLOSED)),
+            None => Ok(LineUse::Taken),
+            Some(_) => {
+                let whole = std::mem::take(&mut self.open);
+                self.row(&whole, rows)
+            }
+        }
     }
 
     fn finish(&mut self, _: &mut LogRows<'_>) -> Result<LogFacts, LogFault> {
-        let numbers = self.column.as_ref().filter(|column| column.id.is_some()).map(|column| column.numbers);
-        let RowNumbers { irregular: irregular_ids, missing: missing_ids, .. } = numbers.unwrap_or_default();
-        let column = self.column.as_ref();
+        if !self.open.is_empty() {
+            return Err(LogFault::whole(NOT_CLOSED));
+        }
+        let numbers = self.id.map_or(RowNumbers::default(), |_| self.numbers);
+        let kept = "stood for a lost probe; `--lost WORDS` without `negative` keeps it";
+        let notes =
+            [note(self.decimal_commas, "value", "had a decimal comma"), note(self.negatives, "negative number", kept)];
         Ok(LogFacts {
             metric: Some(self.metric),
-            irregular_ids,
-            missing_ids,
-            value_unit: column.map(|column| column.unit),
-            finer_digits: column.map(|column| column.has_finer_digits),
-            ..LogFacts::of("csv")
+            // Rows may be missing where ids are.
+            states_losses: (self.states_losses && numbers.missing + numbers.irregular == 0).then_some(true),
+            irregular_ids: numbers.irregular,
+            missing_ids: numbers.missing,
+            value_unit: Some(self.unit),
+            finer_digits: Some(self.has_finer_digits),
+            notes: notes.into_iter().flatten().collect(),
+            ..LogFacts::of(self.tool)
         })
     }
 }

@@ -11,16 +11,24 @@ pub struct LogFault {
     pub what: String,
     /// What the user can do.
     pub hint: Option<String>,
+    /// Whether it is of one row, without which the others are right.
+    pub is_skippable: bool,
 }
 
 impl LogFault {
     pub fn at(column: usize, what: impl Into<String>) -> LogFault {
-        LogFault { line: None, column: Some(column as u64), what: what.into(), hint: None }
+        LogFault { line: None, column: Some(column as u64), what: what.into(), hint: None, is_skippable: true }
     }
 
     /// A log that cannot be imported at all.
     pub fn whole(what: impl Into<String>) -> LogFault {
-        LogFault { line: None, column: None, what: what.into(), hint: None }
+        LogFault { line: None, column: None, what: what.into(), hint: None, is_skippable: false }
+    }
+
+    /// A fault that other rows have too: the figures would be wrong if `--skip-bad` skipped some of them.
+    #[must_use]
+    pub(super) fn of_all_rows(self) -> LogFault {
+        LogFault { is_skippable: false, ..self }
     }
 
     /// Where and what: ``line 3, column 7: `abc` is not a number``.

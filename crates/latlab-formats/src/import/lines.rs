@@ -5,7 +5,7 @@ use std::io::{self, BufReader, ErrorKind, Read};
 use thiserror::Error;
 
 use super::field::whole;
-use super::{FORMATS, LineParser, LineUse, LogFacts, LogFault, LogFormat, LogOptions, LogReader, LogRows};
+use super::{FORMATS, LineParser, LineUse, LogFacts, LogFault, LogFormat, LogHead, LogOptions, LogReader, LogRows};
 
 /// The most bytes of a line.
 pub(super) const LINE_BYTES_MAX: usize = 1 << 20;
@@ -94,13 +94,14 @@ pub fn read_log(
     let end = match format.reader {
         LogReader::Document(read) => {
             let read = read(&mut BufReader::with_capacity(BUFFER_BYTES, input), options, &mut rows);
-            read.map(LogEnd::of).map_err(LogError::Fault)
+            read.map(LogEnd::of).map_err(|fault| LogError::Fault(fault.of_all_rows()))
         }
-        LogReader::Lines(parser) => {
-            let (others, line) = (OtherLines::default(), 0);
-            let lines =
-                LineReading { parser: parser(options)?, skip_bad, line, skipped: 0, first_skipped: None, others };
-            lines.read(input, &mut rows)
+        LogReader::Lines(open) => LineReading::of(open(options)?, skip_bad).read(input, &mut rows),
+        LogReader::Table(open) => {
+            let mut bytes = Vec::new();
+            input.take(BUFFER_BYTES as u64).read_to_end(&mut bytes).map_err(LogError::Unreadable)?;
+            let parser = open(options, &LogHead { bytes: &bytes, is_whole: bytes.len() < BUFFER_BYTES })?;
+            LineReading::of(parser, skip_bad).read(&mut bytes.chain(input), &mut rows)
         }
     };
     let figures = rows.figures();
@@ -132,6 +133,11 @@ struct LineReading {
 }
 
 impl LineReading {
+    fn of(parser: Box<dyn LineParser>, skip_bad: bool) -> LineReading {
+        let others = OtherLines::default();
+        LineReading { parser, skip_bad, line: 0, skipped: 0, first_skipped: None, others }
+    }
+
     fn read(mut self, input: &mut dyn Read, rows: &mut LogRows<'_>) -> Result<LogEnd, LogError> {
         let mut buffer = vec![0; BUFFER_BYTES];
         let mut kept = 0;
@@ -167,12 +173,15 @@ impl LineReading {
     /// bytes.
     fn lines(&mut self, text: &[u8], searched: usize, rows: &mut LogRows<'_>) -> Result<usize, LogFault> {
         let (mut start, mut search) = (0, searched);
-        while let Some(length) = memchr::memchr(b'\n', &text[search..]) {
+        loop {
+            let (bytes, lines) = self.parser.plain_rows(&text[start..], rows);
+            (start, self.line) = (start + bytes, self.line + lines);
+            search = search.max(start);
+            let Some(length) = memchr::memchr(b'\n', &text[search..]) else { return Ok(start) };
             self.line(&text[start..search + length], rows)?;
             start = search + length + 1;
             search = start;
         }
-        Ok(start)
     }
 
     fn line(&mut self, line: &[u8], rows: &mut LogRows<'_>) -> Result<(), LogFault> {
@@ -186,8 +195,8 @@ impl LineReading {
             Ok(LineUse::Other) if line.trim_ascii().is_empty() => {}
             Ok(LineUse::Other) => self.others.take(self.line, line),
             Err(fault) => {
-                let fault = LogFault { line: Some(self.line), ..fault };
-                if !self.skip_bad || fault.column.is_none() {
+                let fault = LogFault { line: fault.line.or(Some(self.line)), ..fault };
+                if !self.skip_bad || !fault.is_skippable {
                     return Err(fault);
                 }
                 self.skipped += 1;

@@ -17,6 +17,10 @@ pub struct LogOptions {
     pub unit: Option<TimeUnit>,
     /// The column of a CSV file: its name, or its number from 1.
     pub column: Option<String>,
+    /// The column that says how often each value occurred, in the same way.
+    pub count_column: Option<String>,
+    /// What stands for a lost probe in place of its value, between commas; `None` for the usual words.
+    pub lost: Option<String>,
     /// The metric of the values, for formats that do not state it.
     pub metric: Option<Metric>,
     /// Which of the directions of an fio log: `read`, `write` or `trim`.
@@ -32,7 +36,7 @@ pub struct LogFormat {
     pub rows: Kind,
     /// Whether it stands for logs of no tool in particular: another format that agrees is preferred.
     pub is_generic: bool,
-    /// The options that it uses: `--unit`, `--column`, `--metric`, `--direction`.
+    /// The options that it uses: `--unit`, `--column`, `--count-column`, `--lost`, `--metric`, `--direction`.
     pub options: &'static [&'static str],
     /// Whether its logs can say that a probe got no answer; otherwise a log without losses says nothing about them.
     pub states_losses: bool,
@@ -47,6 +51,8 @@ impl LogOptions {
         let all = [
             ("--unit", self.unit.is_some()),
             ("--column", self.column.is_some()),
+            ("--count-column", self.count_column.is_some()),
+            ("--lost", self.lost.is_some()),
             ("--metric", self.metric.is_some()),
             ("--direction", self.direction.is_some()),
         ];
@@ -128,6 +134,8 @@ impl LogFacts {
 #[derive(Clone, Copy, Debug)]
 pub enum LogReader {
     Lines(fn(&LogOptions) -> Result<Box<dyn LineParser>, LogFault>),
+    /// Lines whose columns are found by the beginning of the log.
+    Table(fn(&LogOptions, &LogHead<'_>) -> Result<Box<dyn LineParser>, LogFault>),
     Document(fn(&mut dyn BufRead, &LogOptions, &mut LogRows<'_>) -> Result<LogFacts, LogFault>),
 }
 
@@ -149,6 +157,12 @@ pub trait LineParser {
     /// at all.
     fn line(&mut self, line: &[u8], rows: &mut LogRows<'_>) -> Result<LineUse, LogFault>;
 
+    /// Takes the plain rows at the beginning of `text`, and returns their bytes and their number: a faster way for lines that
+    /// need no care. It stops in front of any other line.
+    fn plain_rows(&mut self, _: &[u8], _: &mut LogRows<'_>) -> (usize, u64) {
+        (0, 0)
+    }
+
     /// Takes the end of the log, and returns what it states.
     ///
     /// # Errors
@@ -168,11 +182,17 @@ pub struct LogHead<'a> {
 impl<'a> LogHead<'a> {
     /// Its complete lines that are not blank, without their ends.
     pub fn lines(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
+        self.numbered_lines().map(|(_, line)| line)
+    }
+
+    /// The same with their numbers, from 1.
+    pub(super) fn numbered_lines(&self) -> impl Iterator<Item = (u64, &'a [u8])> + use<'a> {
         let end = match self.bytes.iter().rposition(|byte| *byte == b'\n') {
             Some(last) if !self.is_whole => last + 1,
             _ => self.bytes.len(),
         };
-        self.bytes[..end].split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii).filter(|line| !line.is_empty())
+        let lines = self.bytes[..end].split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
+        (1..).zip(lines).filter(|(_, line)| !line.is_empty())
     }
 }
 

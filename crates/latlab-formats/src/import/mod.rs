@@ -14,6 +14,7 @@ mod hdr_histogram;
 mod iperf3;
 mod irtt;
 mod json;
+mod known_csv;
 mod lines;
 mod log;
 mod perftest;
@@ -21,11 +22,14 @@ mod ping;
 mod ping_windows;
 mod plain;
 mod sockperf;
+mod unsampled;
+mod utf16;
 
 pub use check::LogTotals;
 pub use fault::LogFault;
 pub use lines::{LogEnd, LogError, OtherLines, read_log};
 pub use log::{LineParser, LineUse, LogBlock, LogFacts, LogFormat, LogHead, LogOptions, LogReader, LogRows};
+pub use utf16::Utf16;
 
 /// Every format, in the order of the documentation.
 pub const FORMATS: &[LogFormat] = &[
@@ -36,13 +40,16 @@ pub const FORMATS: &[LogFormat] = &[
     four_times::FORMAT,
     fping::FORMAT,
     hdr_histogram::FORMAT,
+    known_csv::HEY,
     iperf3::FORMAT,
     irtt::FORMAT,
+    known_csv::JMETER,
     perftest::FORMAT,
     ping::FORMAT,
     ping_windows::FORMAT,
     plain::FORMAT,
     sockperf::FORMAT,
+    known_csv::VEGETA,
 ];
 
 /// The format that is called `name`.
@@ -62,6 +69,8 @@ pub fn format_of(head: &LogHead<'_>, typed: Option<&'static LogFormat>) -> Resul
     let mut agreeing: Vec<&LogFormat> = FORMATS.iter().filter(|format| (format.detects)(head)).collect();
     if agreeing.iter().any(|format| !format.is_generic) {
         agreeing.retain(|format| !format.is_generic);
+    } else if let Some(fault) = unsampled::fault_of(head) {
+        return Err(fault);
     }
     let names = |formats: &mut dyn Iterator<Item = &LogFormat>| {
         formats.map(|format| format!("`--from {}`", format.name)).collect::<Vec<_>>()
@@ -118,13 +127,11 @@ fn unknown(head: &LogHead<'_>, all: &str) -> LogFault {
 }
 
 /// The beginnings of files that are not text, and what to do with them.
-const NO_TEXT: [(&[u8], &str, &str); 7] = [
+const NO_TEXT: [(&[u8], &str, &str); 5] = [
     (b"\x1f\x8b", "it is compressed by gzip", "`gunzip -c FILE | latlab import -`"),
     (b"\x28\xb5\x2f\xfd", "it is compressed by zstd", "`zstd -dc FILE | latlab import -`"),
     (b"\xfd7zXZ", "it is compressed by xz", "`xz -dc FILE | latlab import -`"),
     (b"BZh", "it is compressed by bzip2", "`bunzip2 -c FILE | latlab import -`"),
-    (b"\xff\xfe", "it is UTF-16", "`iconv -f UTF-16 -t UTF-8 FILE | latlab import -`"),
-    (b"\xfe\xff", "it is UTF-16", "`iconv -f UTF-16 -t UTF-8 FILE | latlab import -`"),
     (b"PAR1", "it is a Parquet file", "logs are text; recordings of latlab need no import"),
 ];
 
@@ -213,38 +220,25 @@ mod tests {
         assert_eq!(endless.what, "line 1 does not end within the first 65536 bytes");
         assert!(endless.hint.expect("a hint").starts_with("write each row on a line of its own"));
         assert_eq!(fault(&[b"{", &*long].concat(), false).what, "its format is unknown", "a document");
-        for (text, line) in [("# c\n", 2), ("rtt_us\r\n", 2), ("id,rtt_us\n1,", 2), ("# c\n\nrtt_us\n#\n", 5)] {
-            let mut bytes = [text.as_bytes(), &*long].concat();
-            bytes.truncate(1 << 16);
-            let endless = fault(&bytes, false);
-            assert_eq!(endless.what, format!("line {line} does not end within the first 65536 bytes"), "{text}");
+        for (text, line) in [("rtt_us\r\n", 2), ("# c\n\nrtt_us\n#\n", 5)] {
+            let endless = fault(&[text.as_bytes(), &*long].concat(), false);
+            assert!(endless.what.starts_with(&format!("line {line} does not end within the first ")), "{endless:?}");
         }
-        for text in ["dear diary\nit was late\n", "# c\n#"] {
-            assert_eq!(fault(&[text.as_bytes(), &*long].concat(), false).what, "its format is unknown", "{text}");
-        }
+        assert_eq!(fault(&[b"dear diary\nit was late\n", &*long].concat(), false).what, "its format is unknown");
         let blank = [b' '; 1 << 16];
         assert_eq!(fault(&blank, false).what, "its first 65536 bytes are blank");
         assert!(fault(&blank, false).hint.is_some_and(|hint| hint.contains("--from numbers")));
         assert_eq!(fault(&blank, true).what, "it is empty");
-        assert!(
-            format_of(&LogHead { bytes: &blank, is_whole: false }, Some(&plain::FORMAT)).is_ok(),
-            "as it is stated"
-        );
-        for returns in ["rtt_us\r1\r2\r", "id,rtt_us\r1,5\r2,6\r\n", "# c\nid,rtt_us\r1,5\r2,6\r\n", "1\r2"] {
+        for returns in ["rtt_us\r1\r2\r", "# c\nid,rtt_us\r1,5\r2,6\r\n", "1\r2"] {
             for typed in [None, Some(&csv::FORMAT)] {
                 let head = LogHead { bytes: returns.as_bytes(), is_whole: true };
                 let fault = format_of(&head, typed).expect_err("old line ends");
                 assert_eq!(fault.what, "its lines end with a carriage return alone (`\\r`)", "{returns:?}");
             }
         }
-        for returns in ["1\r\r\n2\r\r\n", "PING a\n\r1/1 packets, 0% loss\n"] {
+        for returns in ["1\r\r\n2\r\r\n", "PING a\n\r1/1 packets, 0% loss\n", "12\r", "{\r\"irtt\": 1\r}"] {
             assert!(format_of(&LogHead { bytes: returns.as_bytes(), is_whole: true }, None).is_ok(), "{returns:?}");
         }
-        assert!(
-            format_of(&LogHead { bytes: b"12\r", is_whole: true }, None).is_ok(),
-            "one line of DOS without its end"
-        );
-        assert!(format_of(&LogHead { bytes: b"{\r\"irtt\": 1\r}", is_whole: true }, None).is_ok(), "a document");
         let heading = fault(b"rtt\n10\n20\n", true);
         assert_eq!(heading.what, "its format is unknown: the numbers are below a heading without a unit");
         assert!(heading.hint.expect("a hint").starts_with("`--from csv --unit "));
@@ -265,16 +259,67 @@ mod tests {
     }
 
     #[test]
-    fn each_option_of_a_format_is_one_of_the_four() {
+    fn each_option_of_a_format_is_a_known_one() {
+        let some = Some("1".to_owned());
         let all = LogOptions {
-            column: Some("1".into()),
+            column: some.clone(),
+            count_column: some.clone(),
+            lost: some.clone(),
             metric: Some(crate::metric::Metric::Delay),
-            direction: Some("read".into()),
+            direction: some,
             ..micros()
         };
         let all: Vec<_> = all.given().collect();
-        assert_eq!(all, ["--unit", "--column", "--metric", "--direction"]);
+        assert_eq!(all, ["--unit", "--column", "--count-column", "--lost", "--metric", "--direction"]);
         assert!(FORMATS.iter().all(|format| format.options.iter().all(|option| all.contains(option))));
         assert!(LogOptions::default().given().next().is_none());
+    }
+
+    #[test]
+    fn what_is_beyond_the_limits_is_refused_or_read() {
+        let column = |number: &str| LogOptions { column: Some(number.into()), ..micros() };
+        for (bytes, what) in [(&b""[..], "it is empty"), (b"\x1f\x8b\x08\0\0", "it is compressed by gzip")] {
+            assert_eq!(expect_text(&LogHead { bytes, is_whole: true }).expect_err(what).what, what);
+        }
+        let mut endless = std::io::repeat(b'1');
+        let mut pass = |_: &LogBlock| Ok(());
+        for (format, options) in
+            [(&plain::FORMAT, micros()), (&csv::FORMAT, column("1")), (&ping::FORMAT, LogOptions::default())]
+        {
+            let fault =
+                read_log(format, &mut endless, &options, true, LogRows::new(3, &mut pass)).expect_err("endless");
+            let is_bounded = matches!(&fault, LogError::Fault(fault) if fault.what.contains(" bytes"));
+            assert!(is_bounded, "{fault:?}");
+        }
+        let deep = [&b"{\"round_trips\": "[..], &b"[".repeat(100_000)].concat();
+        assert!(read(&irtt::FORMAT, &LogOptions::default(), false, &deep).is_err());
+        let wide = "1,".repeat(99_999) + "7\n";
+        let (block, _) = read(&csv::FORMAT, &column("100000"), false, wide.as_bytes()).expect("100,000 columns");
+        assert_eq!(block.values[0].value_ns, Some(7_000));
+        let fault =
+            read(&csv::FORMAT, &column("2"), false, "name,".repeat(100_000).as_bytes()).expect_err("a long heading");
+        assert!(fault.what.starts_with("its first 262144 bytes have no row"), "{fault:?}");
+    }
+
+    #[test]
+    fn outputs_without_samples_are_named() {
+        for (text, named, option) in [
+            ("sockperf: ====> avg-latency=10.0\nsockperf: ---> <MAX> observation =   12.4\n", "sockperf", "--full-log"),
+            ("seq=0 rtt=151µs rd=90.5µs sd=61µs ipdv=n/a\n", "irtt", "client -o"),
+            ("  Thread Stats   Avg      Stdev     Max   +/- Stdev\n", "wrk", "wrk2 --latency"),
+            ("tcp_lat:\n    latency  =  8.4 us\n", "qperf", "--full-log"),
+            ("MIGRATED TCP REQUEST/RESPONSE TEST from 0.0.0.0 () port 0\n1 1 10.00 12507.4\n", "netperf", "latlab"),
+            ("[1] 2.000  size 12 mean 13us min 4us 50% 5us 90% 10us 99% 12us max 47us cnt 35\n", "ddsperf", "dds"),
+            ("  Requests/sec:\t501.68\nResponse time histogram:\n  0.000 [1]\t|x\n", "hey", "hey -o csv"),
+            ("HOST: vm   Loss%   Snt   Last   Avg  Best  Wrst StDev\n  1.|-- b  0.0%  2  0.1\n", "mtr", "--raw"),
+            ("Mtr_Version,Host,Hop,Ip,Loss%,Snt, ,Last,Avg,Best,Wrst\nMTR.0.95,b,1,b,0.0,2,0,1,1,1\n", "mtr", "--raw"),
+            ("x 0 33000\nh 0 192.0.2.1\np 0 207 33000\n", "mtr", "--raw"),
+            ("[ ID] Interval         Bandwidth\n[  1] 0.0000-1.0252 sec   134 KBytes\n", "iperf", "--json"),
+            ("metric_name,timestamp,metric_value,check\nhttp_reqs,1700000000,1.0,\n", "k6", "http_req_duration"),
+        ] {
+            let fault = format_of(&LogHead { bytes: text.as_bytes(), is_whole: true }, None).expect_err(named);
+            assert!(fault.what.starts_with(&format!("it is {named}'s ")), "{fault:?}");
+            assert!(fault.hint.is_some_and(|hint| hint.contains(option)), "{named}");
+        }
     }
 }

@@ -86,7 +86,8 @@ fn read(
         // Without a format it may be a file of numbers with comments, and with its error.
         let (columns, sample) = (&args.column, &args.sample);
         let is_table = columns.column.is_some() || columns.delimiters.is_some() || sample.id_column.is_some();
-        let found = match sample.from {
+        let has_column = sample.csv_column.is_some() || sample.count_column.is_some();
+        let found = match sample.from.or_else(|| format_named("csv").filter(|_| has_column)) {
             Some(format) => Some(log.format(Some(format))?),
             None if is_table => None,
             None => log.format(None).ok().filter(|format| Some(*format) != format_named("numbers")),
@@ -119,6 +120,8 @@ fn logged(
         // Where the log states its unit, that of the claims is meant.
         unit: checked.sample.unit.filter(|_| takes("--unit")),
         column: checked.sample.csv_column.clone(),
+        count_column: checked.sample.count_column.clone(),
+        lost: checked.sample.lost.clone(),
         direction: checked.sample.direction.clone(),
         metric: metric_of_values.filter(|_| takes("--metric")),
     };
@@ -160,7 +163,12 @@ fn recorded(recording: &Recording, name: &str, args: &CheckPublishedArgs) -> Res
 }
 
 fn of_numbers(mut log: OpenLog, args: &CheckPublishedArgs, path: &Path) -> Result<PublishedData, Failure> {
-    let given = [("--direction", args.sample.direction.is_some()), ("--metric", args.sample.metric.is_some())];
+    let sample = &args.sample;
+    let given = [
+        ("--direction", sample.direction.is_some()),
+        ("--metric", sample.metric.is_some()),
+        ("--lost", sample.lost.is_some()),
+    ];
     if let Some((option, _)) = given.into_iter().find(|(_, is_given)| *is_given) {
         return Err(Failure::request(format!("`{option}` cannot go with a file of numbers"))
             .because("its numbers are taken as they are")

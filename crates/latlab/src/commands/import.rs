@@ -17,7 +17,7 @@ use crate::console::Console;
 use crate::diagnostics::{Failure, refused};
 use crate::facts::{CommandLine, ImportFacts};
 use crate::formats::import::{
-    LogBlock, LogEnd, LogError, LogFacts, LogFault, LogFormat, LogHead, LogReader, LogRows, OtherLines, expect_text,
+    LogBlock, LogEnd, LogError, LogFacts, LogFault, LogFormat, LogHead, LogRows, OtherLines, Utf16, expect_text,
     format_of, read_log,
 };
 use crate::metric::Metric;
@@ -111,7 +111,7 @@ pub(super) fn import(
     let mut whole = head.as_slice().chain(input);
     let rows = LogRows::new(BLOCK_ROWS, &mut pass);
     let end = read_log(format, &mut whole, &job.options, job.skip_bad, rows).map_err(|error| match error {
-        LogError::Fault(fault) => refused_log(name, format, fault),
+        LogError::Fault(fault) => refused_log(name, fault),
         LogError::Unreadable(error) => unreadable(name, &error),
         LogError::Unwritable(error) => {
             input_file::failure(format!("cannot write to `{}`", store.path().display()), &error)
@@ -267,6 +267,8 @@ pub(super) struct LogInput {
     /// Bytes read so far.
     read: Arc<AtomicU64>,
     stop: Arc<AtomicBool>,
+    /// The decoder of a log in UTF-16.
+    utf16: Option<Utf16>,
 }
 
 impl LogInput {
@@ -279,14 +281,30 @@ impl LogInput {
         };
         let file = file.map_err(|error| unreadable(&name.to_string(), &error))?;
         let length = file.metadata().ok().filter(std::fs::Metadata::is_file).map(|facts| facts.len());
-        Ok(LogInput { file, length, read: Arc::default(), stop: Arc::clone(stop) })
+        Ok(LogInput { file, length, read: Arc::default(), stop: Arc::clone(stop), utf16: None })
     }
 
-    /// Its first bytes, at most `max`.
+    /// Its first bytes in UTF-8, at most `max`.
     fn head(&mut self, max: usize) -> io::Result<Vec<u8>> {
         let mut head = Vec::new();
         self.take(max as u64).read_to_end(&mut head)?;
+        self.utf16 = Utf16::of(&head);
+        if self.utf16.is_some() {
+            head.clear();
+            self.take(max as u64).read_to_end(&mut head)?;
+        }
         Ok(head)
+    }
+
+    /// Its bytes as they are in the file.
+    fn read_file(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.wait()?;
+        if self.stop.load(Ordering::Relaxed) {
+            return Err(io::Error::other("interrupted"));
+        }
+        let bytes = self.file.read(buffer)?;
+        self.read.fetch_add(bytes as u64, Ordering::Relaxed);
+        Ok(bytes)
     }
 
     /// Waits until a pipe has bytes, or an interrupt came.
@@ -304,13 +322,10 @@ impl LogInput {
 
 impl Read for LogInput {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.wait()?;
-        if self.stop.load(Ordering::Relaxed) {
-            return Err(io::Error::other("interrupted"));
-        }
-        let bytes = self.file.read(buffer)?;
-        self.read.fetch_add(bytes as u64, Ordering::Relaxed);
-        Ok(bytes)
+        let Some(mut utf16) = self.utf16.take() else { return self.read_file(buffer) };
+        let read = utf16.read(self, buffer);
+        self.utf16 = Some(utf16);
+        read
     }
 }
 
@@ -353,10 +368,9 @@ fn unreadable(name: &str, error: &io::Error) -> Failure {
     }
 }
 
-/// The failure of a log of `format` that cannot be imported.
-fn refused_log(name: &str, format: &LogFormat, fault: LogFault) -> Failure {
-    let is_line = fault.column.is_some() && matches!(format.reader, LogReader::Lines(_));
-    let skippable = is_line.then(|| "`--skip-bad` skips such lines, and counts them".to_owned());
+/// The failure of a log that cannot be imported as it is.
+fn refused_log(name: &str, fault: LogFault) -> Failure {
+    let skippable = fault.is_skippable.then(|| "`--skip-bad` skips such lines, and counts them".to_owned());
     let hint = fault.hint.clone().into_iter().chain(skippable).reduce(|one, other| format!("{one}; {other}"));
     refusal(name, LogFault { hint, ..fault })
 }

@@ -193,11 +193,16 @@ fn what_is_not_a_log_is_refused_with_the_reason() {
         (b"\x1f\x8b\x08\0\0\0\0\0\0\x03", "", "compressed by gzip"),
         (&long, "--unit us", "a line has more than 1048576 bytes"),
         (b"1\n2\n", "", "unit"),
-        (b"0,000296\n0,000301\n", "--from numbers --unit s", "is not a number"),
-        (b"12.5\nhello\n", "--unit us --from numbers", "line 2, column 1: `hello` is not a number"),
+        (b"0,5\n0,6\n", "--unit ms", "`--from numbers` reads decimal commas"),
+        (b"12.5\nhello\n7\n", "--unit us --from numbers", "line 2, column 1: `hello` is not a number"),
         (b"dear diary\nit was late\n", "", "its format is unknown"),
-        (b"1\n0,5\n0,6\n", "--unit ms", "decimals need a point, not a comma"),
-        (b"nan\n5\n6\n", "--from csv --unit us", "line 1, column 1: `nan` is not a number"),
+        (b"1.5\n0,5\n0,6\n", "--unit ms", "decimals need a point, not a comma"),
+        (b"5\ninf\n6\n", "--unit us", "`--lost 'inf'`"),
+        (
+            b"sockperf: ---> percentile 50.000 =   10.011\nsockperf: ---> <MIN> observation =    8.493\n",
+            "",
+            "--full-log",
+        ),
         (b"1 2 3 4 5\n1,2,3\n", "", "line 2"),
     ] {
         let ran = importing(text, line).stdout(empty()).stderr(contains(cause)).failure(2);
@@ -206,6 +211,41 @@ fn what_is_not_a_log_is_refused_with_the_reason() {
                 || fs::read_dir(ran.directory().join("s")).expect("a store").count() == 0,
             "{cause}"
         );
+    }
+}
+
+#[test]
+fn columns_counts_and_losses_are_read_as_they_are_stated() {
+    for (text, line, sent, lost, min, max) in [
+        ("id,rtt_ms\n1,1.5\n2,\n3,2.5\n", "", 3, Value::from(1), 1_500_000, 2_500_000),
+        ("t,ms\n1,5\n2,gone\n3,-7\n", "--lost gone --column ms", 3, Value::from(1), -7_000_000, 5_000_000),
+        ("a b,OK,20.4,38.5\na c,OK,21.4,39.5\n", "--column 3 --unit ms", 2, Value::Null, 20_400_000, 21_400_000),
+        ("time,core1\n0,0\n1,0\n2,4\n3,1\n", "--count-column core1 --unit us", 5, Value::Null, 2_000, 3_000),
+        ("Time;RTT (ms)\n0,000;12,5\n1,000;13,75\n", "", 2, Value::Null, 12_500_000, 13_750_000),
+        ("1 0.5\n2 0.7\n", "--column 2 --unit ms", 2, Value::Null, 500_000, 700_000),
+    ] {
+        let found = summary(&importing(text, line).success());
+        let metric = found["metrics"].as_object().and_then(|all| all.values().next()).expect("a metric");
+        assert_eq!((&found["sent"], &found["lost"]), (&sent.into(), &lost), "{text}");
+        assert_eq!((&metric["min"], &metric["max"]), (&min.into(), &max.into()), "{text}");
+    }
+    let ran = importing("id,rtt_ms\n1,1.5\n2,\n3,2.5\n", "").success();
+    assert_eq!(quantile(&summary(&ran)["metrics"]["round_trip_delay"], 0.9)["reason"], "lost");
+    let thousands = importing("seq,latency_us\n1,999.5\n2,998.0\n3,\"1,234.5\"\n", "").stderr(lacks("--skip-bad"));
+    thousands.stderr(contains("`1,234.5` has separators of thousands")).failure(2);
+}
+
+#[test]
+fn logs_in_utf_16_are_read_as_those_in_utf_8() {
+    let rows: String = (0..20_000).map(|id| format!("{id},0.000{:06}\r\n", 287_250 + id)).collect();
+    let text = format!("\u{feff}id,roundtrip_time [s]\r\n{rows}");
+    for order in [u16::to_le_bytes, u16::to_be_bytes] {
+        let bytes: Vec<u8> = text.encode_utf16().flat_map(order).collect();
+        let found = summary(&importing(&bytes, "").success());
+        assert_eq!(found["sent"], 20_000);
+        assert_eq!(found["metrics"]["round_trip_delay"]["max"], 307_249);
+        let ran = Latlab::new().file("log", bytes).args(["check-published", "log", "--claims", "n=20000 min=287.25us"]);
+        ran.success();
     }
 }
 

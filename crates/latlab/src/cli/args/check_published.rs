@@ -50,9 +50,15 @@ pub struct RawDataArgs {
     /// Format of the log, as of `latlab import` [default: found by its content, unless -C, -d or --id-column is given]
     #[arg(long, value_name = "FORMAT", value_parser = value::log_format, conflicts_with_all = ["column", "delimiters", "id_column"])]
     pub from: Option<&'static LogFormat>,
-    /// Column of a CSV file that has the values, by its name [default: the only one]
-    #[arg(long = "column", value_name = "NAME", hide_short_help = true, conflicts_with_all = ["column", "delimiters", "id_column"])]
+    /// Column of a CSV file that has the values, by its name or number [default: the only one]
+    #[arg(long = "column", value_name = "COLUMN", hide_short_help = true, conflicts_with_all = ["column", "delimiters", "id_column"])]
     pub csv_column: Option<String>,
+    /// Column that says how often each value occurred, for histograms: its name or number [default: each value is one]
+    #[arg(long, value_name = "COLUMN", hide_short_help = true, conflicts_with_all = ["column", "delimiters", "id_column"])]
+    pub count_column: Option<String>,
+    /// What stands for a lost probe in place of its value [default: ',timeout,*,nan,negative']
+    #[arg(long, value_name = "WORDS", hide_short_help = true, allow_hyphen_values = true, conflicts_with_all = ["column", "delimiters", "id_column"])]
+    pub lost: Option<String>,
     /// Direction of an fio log: read, write or trim [default: the only one]
     #[arg(long, hide_short_help = true, value_name = "DIRECTION", value_parser = value::direction, conflicts_with_all = ["column", "delimiters", "id_column"])]
     pub direction: Option<String>,

@@ -44,16 +44,26 @@ pub struct LogArgs {
     /// Unit of its values: ns, us, ms or s [default: the one that the log states]
     #[arg(long, value_name = "UNIT", value_parser = value::time_unit(), hide_possible_values = true)]
     pub unit: Option<TimeUnit>,
-    /// Column of a CSV file that has the values: its name, or its number from 1 [default: the only one]
+    /// Column that has the values: its name, or its number from 1; the log is taken for CSV [default: the only one]
     #[arg(long, value_name = "COLUMN")]
     pub column: Option<String>,
+    /// Column that says how often each value occurred, for histograms: its name or number [default: each value is one]
+    #[arg(long, value_name = "COLUMN")]
+    pub count_column: Option<String>,
+    /// What stands for a lost probe in place of its value [default: ',timeout,*,nan,negative']
+    ///
+    /// Words are separated by commas. An empty one is an empty cell, and `negative` any number below 0.
+    #[arg(long, value_name = "WORDS", allow_hyphen_values = true)]
+    pub lost: Option<String>,
     /// Metric of the values: delay, round_trip_delay or wakeup_latency [default: what the format says, else delay]
     #[arg(long, value_name = "METRIC", value_parser = value::logged_metric)]
     pub metric: Option<Metric>,
     /// Direction of an fio log: read, write or trim [default: the only one]
     #[arg(long, value_name = "DIRECTION", value_parser = value::direction)]
     pub direction: Option<String>,
-    /// Skip malformed lines, and count them [default: a malformed line is an error]
+    /// Skip malformed rows, and count them [default: a malformed row is an error]
+    ///
+    /// Lines that are no rows are always skipped and counted.
     #[arg(long)]
     pub skip_bad: bool,
 }

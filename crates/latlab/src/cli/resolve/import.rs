@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use super::{Environment, environment};
 use crate::cli::args::ImportArgs;
 use crate::diagnostics::Failure;
-use crate::formats::import::{LogFormat, LogOptions};
+use crate::formats::import::{LogFormat, LogOptions, format_named};
 
 #[derive(Clone, Debug)]
 pub struct ImportJob {
@@ -27,12 +27,16 @@ pub struct ImportJob {
 }
 
 pub fn import(typed: &ImportArgs, environment: &Environment) -> Result<ImportJob, Failure> {
+    let has_column = typed.log.column.is_some() || typed.log.count_column.is_some();
     Ok(ImportJob {
         file: typed.file.clone(),
-        format: typed.log.from,
+        // Columns are of CSV alone.
+        format: typed.log.from.or_else(|| format_named("csv").filter(|_| has_column)),
         options: LogOptions {
             unit: typed.log.unit,
             column: typed.log.column.clone(),
+            count_column: typed.log.count_column.clone(),
+            lost: typed.log.lost.clone(),
             metric: typed.log.metric,
             direction: typed.log.direction.clone(),
         },
