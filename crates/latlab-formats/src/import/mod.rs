@@ -31,12 +31,14 @@ pub const FORMATS: &[LogFormat] = &[
     cyclictest::FORMAT,
     cyclictest::HISTOGRAM_FORMAT,
     fio::FORMAT,
+    fio::JSON_FORMAT,
     four_times::FORMAT,
     fping::FORMAT,
     hdr_histogram::FORMAT,
     iperf3::FORMAT,
     irtt::FORMAT,
     perftest::FORMAT,
+    perftest::JSON_FORMAT,
     ping::FORMAT,
     ping_windows::FORMAT,
     plain::FORMAT,
@@ -60,6 +62,10 @@ pub fn format_of(head: &LogHead<'_>, typed: Option<&'static LogFormat>) -> Resul
     let mut agreeing: Vec<&LogFormat> = FORMATS.iter().filter(|format| (format.detects)(head)).collect();
     if agreeing.iter().any(|format| !format.is_generic) {
         agreeing.retain(|format| !format.is_generic);
+    }
+    // Lines around a document, and within it, may look like those of another tool.
+    if agreeing.iter().any(|format| matches!(format.reader, LogReader::Document(_))) {
+        agreeing.retain(|format| matches!(format.reader, LogReader::Document(_)));
     }
     let names = |formats: &mut dyn Iterator<Item = &LogFormat>| {
         formats.map(|format| format!("`--from {}`", format.name)).collect::<Vec<_>>()
@@ -259,7 +265,7 @@ mod tests {
         assert!(fault.what.starts_with("`--unit` has no meaning for this format: full log of sockperf"), "{fault:?}");
         let direction = LogOptions { direction: Some("read".into()), ..LogOptions::default() };
         let fault = read(&csv::FORMAT, &direction, true, b"a_us\n1\n").expect_err("a direction");
-        assert!(fault.hint.expect("a hint").ends_with(": `fio`"));
+        assert!(fault.hint.expect("a hint").ends_with(": `fio`, `fio-json`"));
     }
 
     #[test]
