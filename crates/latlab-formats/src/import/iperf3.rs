@@ -46,8 +46,8 @@ pub(super) const FORMAT: LogFormat = LogFormat {
 
 /// The most flows of a log.
 const FLOWS_MAX: usize = 1_024;
-/// The most intervals of an end, of all its flows: an hour of 128 flows has 460,800.
-const INTERVALS_MAX: usize = 1 << 19;
+/// The most intervals of an end, of all its flows: four days of one flow, 48 minutes of 128.
+const INTERVALS_MAX: usize = 370_000;
 /// Intervals end before this one, which is after 31 years.
 const SECONDS_END: f64 = 1e9;
 /// The most characters of an error that a message shows.
@@ -70,19 +70,22 @@ fn read(input: &mut dyn BufRead, _: &LogOptions, rows: &mut LogRows<'_>) -> Resu
         return Err(LogFault::whole(format!("iperf3 ended with an error: {shown}")));
     }
     let start = std::mem::take(&mut log.start);
-    let size_bytes = start.test_start.as_ref().and_then(|test| test.blksize).filter(|size_bytes| *size_bytes > 0);
-    let omits = start.test_start.as_ref().and_then(|test| test.omit).is_some_and(|seconds| seconds > 0.0);
-    let (written, other) = (log.role()?, log.other.as_deref().map_or(Ok(None), EndLog::role)?);
-    let Some(written) = written else { return Err(LogFault::whole("the log has no intervals")) };
+    let (test, other) = (start.test_start, log.other.as_ref().and_then(|other| other.role));
+    if log.is_both || log.other.as_ref().is_some_and(|other| other.is_both) {
+        return Err(LogFault::whole("the log has streams in both directions, which are different measurements")
+            .hint("measure each direction in a run of its own, without `--bidir`"));
+    }
+    let Some(written) = log.role else { return Err(LogFault::whole("the log has no intervals")) };
     if log.totals.streams.is_empty() {
         return Err(LogFault::whole("the log has no totals: it was cut short"));
     }
-    let Some(size_bytes) = size_bytes else {
+    let Some(size_bytes) = test.blksize.filter(|size_bytes| *size_bytes > 0) else {
         return Err(LogFault::whole("the log does not state the size of its packets"));
     };
     if other == Some(written) {
         return Err(LogFault::whole("both ends of the log have the same role"));
     }
+    let omits = test.omit.is_some_and(|seconds| seconds > 0.0);
     rows.have_packets_of(size_bytes);
     let flows = log.sockets.len().max(log.other.as_ref().map_or(0, |other| other.sockets.len()));
     let mut run = IperfRun { rows, size_bytes: size_bytes.into(), omits, flows: vec![FlowCounts::default(); flows] };
@@ -110,10 +113,11 @@ fn read(input: &mut dyn BufRead, _: &LogOptions, rows: &mut LogRows<'_>) -> Resu
 }
 
 #[derive(Default, Deserialize)]
+#[serde(default)]
 struct Start {
     version: Option<String>,
     timestamp: Option<Timestamp>,
-    test_start: Option<TestStart>,
+    test_start: TestStart,
     /// A server has it, a client does not.
     accepted_connection: Option<IgnoredAny>,
 }
@@ -123,7 +127,7 @@ struct Timestamp {
     timesecs: Option<i64>,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 struct TestStart {
     blksize: Option<u32>,
     /// Seconds.
@@ -133,17 +137,19 @@ struct TestStart {
 #[derive(Deserialize)]
 struct LoggedInterval {
     #[serde(default, deserialize_with = "few")]
-    streams: Vec<LoggedStream>,
+    streams: Vec<StreamCounts>,
 }
 
-/// A stream in an interval; times in seconds.
+/// What an end counted of a stream in an interval; times in seconds.
 #[derive(Deserialize)]
-struct LoggedStream {
+struct StreamCounts {
+    /// The number of its flow, once it was taken.
     socket: i64,
     start: f64,
     end: f64,
     /// The time from its beginning to its end.
-    seconds: Option<f64>,
+    #[serde(default)]
+    seconds: f64,
     #[serde(default, deserialize_with = "whole")]
     bytes: Option<i64>,
     packets: Option<i64>,
@@ -151,6 +157,21 @@ struct LoggedStream {
     #[serde(default)]
     omitted: bool,
     sender: Option<bool>,
+    /// If some of its losses are before time 0: the most packets since then, of which `packets` were delivered.
+    #[serde(skip)]
+    divided: Option<i64>,
+}
+
+impl StreamCounts {
+    /// Whether it began before time 0: `start` is its distance from 0 then.
+    fn begins_before_zero(&self) -> bool {
+        self.start > 0.0 && self.seconds > self.end
+    }
+
+    /// Packets that were sent, and those of them that a receiver missed.
+    fn packets(&self) -> (i64, i64) {
+        (self.packets.unwrap_or(0), self.lost_packets.unwrap_or(0))
+    }
 }
 
 /// The totals of the run in the document of an end.
@@ -218,31 +239,14 @@ struct EndLog {
     error: Option<String>,
     /// The sockets of its flows.
     sockets: Vec<i64>,
-    sends: bool,
-    receives: bool,
+    /// Whether it sends or receives; `None` without intervals.
+    role: Option<StreamEnd>,
+    is_both: bool,
     is_other: bool,
     /// Whether it is of events, and the last one of them.
     is_stream: bool,
     event: String,
     starts: usize,
-}
-
-/// What an end counted of a flow in an interval.
-struct StreamCounts {
-    /// Seconds.
-    start: f64,
-    /// Seconds.
-    end: f64,
-    packets: i64,
-    /// 0 for a sender.
-    lost: i64,
-    bytes: Option<i64>,
-    flow: u16,
-    is_omitted: bool,
-    /// Whether it began before time 0: `start` is its distance from 0 then.
-    begins_before_zero: bool,
-    /// Whether some of its losses are before time 0, so that `packets` are those delivered since then, of so many at most.
-    divided: Option<i64>,
 }
 
 impl Members for EndLog {
@@ -265,8 +269,8 @@ impl EndLog {
     fn part<'de, A: MapAccess<'de>>(&mut self, name: &str, object: &mut A) -> Result<(), A::Error> {
         match name {
             "start" => (self.start, self.starts) = (object.next_value()?, self.starts + 1),
-            "intervals" => object.next_value_seed(each(|interval| self.take(&interval)))?,
-            "interval" => self.take(&object.next_value()?).map_err(serde::de::Error::custom)?,
+            "intervals" => object.next_value_seed(each(|interval| self.take(interval)))?,
+            "interval" => self.take(object.next_value()?).map_err(serde::de::Error::custom)?,
             "end" => self.totals = object.next_value()?,
             "error" => self.error = Some(object.next_value()?),
             "server_output_json" if !self.is_other => {
@@ -279,13 +283,20 @@ impl EndLog {
         Ok(())
     }
 
-    fn take(&mut self, interval: &LoggedInterval) -> Result<(), String> {
-        for stream in &interval.streams {
-            let packets = stream.packets.ok_or("intervals of TCP and SCTP count bytes, not packets: `iperf3 -u`")?;
-            let is_sender = stream.sender.unwrap_or(stream.lost_packets.is_none());
-            *(if is_sender { &mut self.sends } else { &mut self.receives }) = true;
-            let lost = if is_sender { Some(0) } else { stream.lost_packets };
-            let lost = lost.ok_or("an interval of a receiver without `lost_packets`")?;
+    fn take(&mut self, interval: LoggedInterval) -> Result<(), String> {
+        for mut stream in interval.streams {
+            stream.packets.ok_or("intervals of TCP and SCTP count bytes, not packets: `iperf3 -u`")?;
+            let role = match stream.sender.unwrap_or(stream.lost_packets.is_none()) {
+                true => StreamEnd::Sender,
+                false => StreamEnd::Receiver,
+            };
+            self.is_both |= *self.role.get_or_insert(role) != role;
+            match role {
+                StreamEnd::Sender => stream.lost_packets = None,
+                StreamEnd::Receiver => {
+                    _ = stream.lost_packets.ok_or("an interval of a receiver without `lost_packets`")?
+                }
+            }
             let flow = self.sockets.iter().position(|socket| *socket == stream.socket).unwrap_or_else(|| {
                 self.sockets.push(stream.socket);
                 self.sockets.len() - 1
@@ -293,33 +304,10 @@ impl EndLog {
             if flow >= FLOWS_MAX || self.counts.len() >= INTERVALS_MAX {
                 return Err(format!("more than {FLOWS_MAX} streams, or more than {INTERVALS_MAX} intervals of them"));
             }
-            let LoggedStream { start, end, .. } = *stream;
-            self.counts.push(StreamCounts {
-                start,
-                end,
-                packets,
-                lost,
-                bytes: stream.bytes,
-                flow: flow as u16,
-                is_omitted: stream.omitted,
-                begins_before_zero: start > 0.0 && stream.seconds.is_some_and(|seconds| seconds > end),
-                divided: None,
-            });
+            stream.socket = flow as i64;
+            self.counts.push(stream);
         }
         Ok(())
-    }
-
-    /// Whether it sends or receives; `None` without intervals.
-    fn role(&self) -> Result<Option<StreamEnd>, LogFault> {
-        match (self.sends, self.receives) {
-            (true, true) => {
-                Err(LogFault::whole("the log has streams in both directions, which are different measurements")
-                    .hint("measure each direction in a run of its own, without `--bidir`"))
-            }
-            (true, false) => Ok(Some(StreamEnd::Sender)),
-            (false, true) => Ok(Some(StreamEnd::Receiver)),
-            (false, false) => Ok(None),
-        }
     }
 
     fn flow_totals(&self) -> impl Iterator<Item = Sum> {
@@ -397,12 +385,13 @@ impl IperfRun<'_, '_> {
     /// Adds the intervals of an end.
     fn end(&mut self, end: &mut EndLog) -> Result<(), LogFault> {
         self.flows.iter_mut().for_each(|flow| flow.has_begun = false);
-        for counts in end.counts.iter_mut().filter(|counts| !counts.is_omitted) {
+        end.counts.retain(|counts| !counts.omitted);
+        for counts in &mut end.counts {
             self.divide(counts)?;
         }
-        for counts in end.counts.iter().filter(|counts| !counts.is_omitted) {
-            let flow = usize::from(counts.flow);
-            let (mut packets, mut lost) = (counts.packets, counts.lost);
+        for counts in &end.counts {
+            let flow = counts.socket as usize;
+            let (mut packets, mut lost) = counts.packets();
             if let Some(most) = counts.divided {
                 let of_flow = end.flow_totals().find(|total| total.socket == Some(end.sockets[flow]));
                 let beyond = of_flow.and_then(|total| total.lost_packets?.checked_sub(self.flows[flow].lost));
@@ -412,7 +401,8 @@ impl IperfRun<'_, '_> {
                     LogFault::whole(what).hint("measure without `--omit`")
                 })?;
             }
-            let seen = if end.sends { offered(packets)? } else { counted(packets, lost, None)? };
+            let is_sender = end.role == Some(StreamEnd::Sender);
+            let seen = if is_sender { offered(packets)? } else { counted(packets, lost, None)? };
             self.row(flow, counts.start, counts.end, seen)?;
         }
         Ok(())
@@ -420,23 +410,23 @@ impl IperfRun<'_, '_> {
 
     /// Leaves out what an interval counted before time 0, which may be in the first one of a flow that counts.
     fn divide(&mut self, counts: &mut StreamCounts) -> Result<(), LogFault> {
-        let flow = usize::from(counts.flow);
+        let flow = counts.socket as usize;
+        let (packets, lost) = counts.packets();
         let is_first = !std::mem::replace(&mut self.flows[flow].has_begun, true);
-        if counts.begins_before_zero || (self.omits && is_first) {
+        if counts.begins_before_zero() || (self.omits && is_first) {
             let delivered = self.packets_of(counts.bytes).ok_or_else(|| {
                 LogFault::whole("the interval in which `--omit` ended does not have the bytes of whole packets")
             })?;
-            let is_whole = counts.packets.checked_sub(counts.lost) == Some(delivered);
-            if !is_whole {
-                counts.divided = (counts.lost != 0).then_some(counts.packets);
-                counts.packets = delivered;
-            }
-            if !is_whole || counts.begins_before_zero {
+            let is_whole = packets.checked_sub(lost) == Some(delivered);
+            if !is_whole || counts.begins_before_zero() {
                 counts.start = 0.0;
+            }
+            if !is_whole {
+                (counts.divided, counts.packets) = ((lost != 0).then_some(packets), Some(delivered));
             }
         }
         if counts.divided.is_none() {
-            self.flows[flow].lost = self.flows[flow].lost.saturating_add(counts.lost);
+            self.flows[flow].lost = self.flows[flow].lost.saturating_add(lost);
         }
         Ok(())
     }
@@ -532,14 +522,16 @@ impl IperfRun<'_, '_> {
     /// They contradict its totals.
     fn has_all_intervals(&self, log: &EndLog) -> Result<bool, LogFault> {
         let ends = [Some(log), log.other.as_deref()];
-        let Some(receiver) = ends.into_iter().flatten().find(|end| end.receives) else { return Ok(true) };
+        let Some(receiver) = ends.into_iter().flatten().find(|end| end.role == Some(StreamEnd::Receiver)) else {
+            return Ok(true);
+        };
         if self.omits || receiver.counts.iter().any(|counts| counts.divided.is_some()) {
             return Ok(true);
         }
         let lost: Vec<_> = self.flows.iter().map(|flow| flow.lost).collect();
         let mut is_whole = true;
         // The totals of a server that sends state 0 of its receiver.
-        for end in [Some(log), log.other.as_deref().filter(|other| other.receives)].into_iter().flatten() {
+        for end in [Some(log), log.other.as_deref().filter(|other| other.role == receiver.role)].into_iter().flatten() {
             is_whole &= are_all_in(&end.totals, self.decided(), &lost).ok_or_else(|| {
                 LogFault::whole("the totals of the receiver contradict its intervals").hint(AS_WRITTEN)
             })?;

@@ -2,17 +2,13 @@
 //! here. Four logs have them:
 //!
 //! - the file of `-latencyFile FILE` (4.1 to 4.3): a line `Sample Number, Value` and a row for each sample;
-//! - the output of a publisher with its intervals (3.1 to 4.3, without `-noPrintIntervals`), which are single samples: a
-//!   table headed `Length (Bytes), Latency (us), Ave (us), …`, of which the second column is taken;
-//! - that output until 3.0 and with `-outputFormat legacy`: lines that begin with `One way Latency: N us`, from 4.0 on
-//!   `One-Way Latency: N μs`;
+//! - the output with intervals (3.1 to 4.3), which are single samples: a table `Length (Bytes), Latency (us), Ave (us), …`;
+//! - that output until 3.0 and with `-outputFormat legacy`: lines `One way Latency: N us`, from 4.0 on `One-Way Latency: N μs`;
 //! - the document of `-outputFormat json` (3.1 to 4.3), in µs.
 //!
-//! A table and a line state the unit of their values, which is one in a log. It is µs, of a Perftest that was built with its
-//! clock of nanoseconds with three decimal places; the file has ns then, and does not say so. Values of a file are taken for µs
-//! unless the unit is given, which the facts of the log say. The summary checks the samples; a summary alone is refused. Samples
-//! of several runs or lengths are refused. Round trips whose clock ran backwards are in no log; numbers that are missing in a
-//! file are counted. All of this is known from the source of RTI Perftest.
+//! A Perftest that was built with its clock of nanoseconds writes µs with three decimal places, and ns into the file, which does
+//! not say so: its values are taken for µs unless the unit is given. The summary checks the samples. Round trips whose clock ran
+//! backwards are in no log; numbers that are missing in a file are counted. All of this is known from the source.
 
 use std::io::BufRead;
 
@@ -291,6 +287,7 @@ struct PerftestDocument<'a, 'r> {
     rows: &'a mut LogRows<'r>,
 }
 
+/// A sample, which the document of a subscriber does not have.
 #[derive(Deserialize)]
 struct Interval {
     latency: Option<f64>,
@@ -319,12 +316,9 @@ impl Members for PerftestDocument<'_, '_> {
             "intervals" => object.next_value_seed(each(|interval: Interval| self.take(&interval)))?,
             "summary" => {
                 let Summary { latency_ave, latency_min, latency_max } = object.next_value()?;
-                let stated = |micros: f64, step_ns| StatedValue::within(nanos(micros), step_ns);
-                self.samples.figures = [
-                    latency_ave.map(|mean| stated(mean, 10)),
-                    latency_min.map(|min| stated(min, 1)),
-                    latency_max.map(|max| stated(max, 1)),
-                ];
+                let figures = [latency_ave, latency_min, latency_max];
+                // The mean has two decimal places.
+                self.samples.figures = figures.map(|micros| Some(StatedValue::within(nanos(micros?), 10)));
                 self.samples.summaries += u64::from(latency_ave.is_some());
             }
             _ => json::ignore(object)?,
@@ -334,7 +328,6 @@ impl Members for PerftestDocument<'_, '_> {
 }
 
 impl PerftestDocument<'_, '_> {
-    /// Takes an interval, which has no latency in the document of a subscriber.
     fn take(&mut self, interval: &Interval) -> Result<(), String> {
         let Some(latency) = interval.latency else { return Ok(()) };
         let step_ns = if latency.fract() == 0.0 { TimeUnit::Micros.nanos() as i64 } else { 1 };
