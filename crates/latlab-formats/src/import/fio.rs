@@ -3,10 +3,9 @@
 //! before 3.20 have no priority.
 //!
 //! The value is in ns since fio 3.0 and was in µs before; the log does not say which, so ns is assumed unless the unit is
-//! given, and the facts of the log say so. Logs of bandwidths and rates (`_bw`, `_iops`) look the same and differ in their
-//! names only. Rows of several threads are in the order in which fio wrote them. A row with the block size 0 is an average or
-//! a maximum over `log_avg_msec`, a row with hundreds of columns is a histogram (`write_hist_log`): neither is a sample, and
-//! both are refused. A log that mixes directions needs the option `direction`.
+//! given. Logs of bandwidths and rates (`_bw`, `_iops`) look the same and differ in their names only. A row with the block size 0
+//! is an average or a maximum over `log_avg_msec`, a row with hundreds of columns is a histogram (`write_hist_log`): neither is a
+//! sample, and both are refused. A log that mixes directions needs the option `direction`.
 //!
 //! The document (fio 3) has bins of total, completion or submission latencies, `lat_ns`, `clat_ns` or `slat_ns`: the first of
 //! these that has any is taken. The name of a bin is its middle in ns, cut to a whole number; from 128 ns on a bin is between 1/128

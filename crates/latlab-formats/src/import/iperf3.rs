@@ -17,9 +17,8 @@
 //! sent since 0 of the sender, and `lost_packets` is of the whole run: a log with any is refused.
 //!
 //! A receiver counts up to the last packet that arrived. If its sender counted more packets, in its intervals or in its totals, or
-//! if the log has no count of the sender, losses are unknown. So they are if the totals of the receiver have packets beyond its
-//! intervals: since 3.16 a thread counts on for an instant. Other totals contradict the intervals, and the log is refused; with
-//! `--omit` the two count from different instants.
+//! if the log has no count of the sender, losses are unknown. So they are if the totals of the receiver differ from its intervals:
+//! since 3.16 a thread counts on for an instant. With `--omit` the two count from different instants.
 
 use std::io::BufRead;
 
@@ -54,8 +53,7 @@ const SECONDS_END: f64 = 1e9;
 const SHOWN: usize = 200;
 /// How a log gets the counts of both ends.
 const BOTH_ENDS: &str = "run the other end as `iperf3 -s -J`, and this one with `--get-server-output`";
-/// What to do with a log that iperf3 cannot have written.
-const AS_WRITTEN: &str = "import the log as iperf3 wrote it";
+const DIFFERENT: &str = "the totals of the receiver differ from its intervals";
 
 fn read(input: &mut dyn BufRead, _: &LogOptions, rows: &mut LogRows<'_>) -> Result<LogFacts, LogFault> {
     let mut log = EndLog::default();
@@ -104,7 +102,9 @@ fn read(input: &mut dyn BufRead, _: &LogOptions, rows: &mut LogRows<'_>) -> Resu
         (StreamEnd::Receiver, None, true) => (false, None),
         (StreamEnd::Receiver, None, false) => (run.sent(&log)?, None),
     };
-    let is_known = run.has_all_intervals(&log)? && run.has_decided(&log, written) && is_known;
+    let is_whole = run.has_all_intervals(&log);
+    let is_known = is_whole && run.has_decided(&log, written) && is_known;
+    let note = note.or((!is_whole).then(|| DIFFERENT.to_owned()));
     let version = start.version.map(|version| version.trim_start_matches("iperf ").to_owned());
     let began = start.timestamp.and_then(|timestamp| timestamp.timesecs);
     let started_ns = began.and_then(|seconds| bounded(seconds.checked_mul(1_000_000_000)?));
@@ -440,14 +440,13 @@ impl IperfRun<'_, '_> {
             let delivered = self.packets_of(sum.bytes).filter(|_| lost <= 0);
             let (packets, lost) = match self.omits {
                 true => (delivered.ok_or_else(lost_before_zero)?, 0),
-                false if are_all_in(&log.totals, packets, &[lost]).is_none() => {
-                    return Err(LogFault::whole("the totals of the receiver contradict each other").hint(AS_WRITTEN));
-                }
                 false => (packets, lost),
             };
             let late = totals.first().and_then(|total| total.out_of_order);
             self.row(0, sum.start, sum.end, counted(packets, lost, late)?)?;
-            return Ok((true, None));
+            self.flows[0].lost = lost;
+            let is_whole = self.omits || self.are_all_in(&log.totals);
+            return Ok((is_whole, (!is_whole).then(|| DIFFERENT.to_owned())));
         }
         let of_flows: Option<Vec<_>> = totals.iter().map(|total| Some((total.packets?, total.lost_packets?))).collect();
         let Some(of_flows) = of_flows.filter(|of_flows| of_flows.len() == self.flows.len()) else {
@@ -517,26 +516,25 @@ impl IperfRun<'_, '_> {
     }
 
     /// Whether the intervals of the receiver have all that it counted. With `--omit` they count from another 0 than its totals.
-    ///
-    /// # Errors
-    /// They contradict its totals.
-    fn has_all_intervals(&self, log: &EndLog) -> Result<bool, LogFault> {
-        let ends = [Some(log), log.other.as_deref()];
-        let Some(receiver) = ends.into_iter().flatten().find(|end| end.role == Some(StreamEnd::Receiver)) else {
-            return Ok(true);
-        };
-        if self.omits || receiver.counts.iter().any(|counts| counts.divided.is_some()) {
-            return Ok(true);
-        }
-        let lost: Vec<_> = self.flows.iter().map(|flow| flow.lost).collect();
-        let mut is_whole = true;
+    fn has_all_intervals(&self, log: &EndLog) -> bool {
+        let ends = [Some(log), log.other.as_deref()].into_iter().flatten();
+        let Some(receiver) = ends.clone().find(|end| end.role == Some(StreamEnd::Receiver)) else { return true };
+        let is_divided = receiver.counts.iter().any(|counts| counts.divided.is_some());
         // The totals of a server that sends state 0 of its receiver.
-        for end in [Some(log), log.other.as_deref().filter(|other| other.role == receiver.role)].into_iter().flatten() {
-            is_whole &= are_all_in(&end.totals, self.decided(), &lost).ok_or_else(|| {
-                LogFault::whole("the totals of the receiver contradict its intervals").hint(AS_WRITTEN)
-            })?;
-        }
-        Ok(is_whole)
+        let mut of_receiver = ends.filter(|end| end.role == receiver.role || !end.is_other);
+        self.omits || is_divided || of_receiver.all(|end| self.are_all_in(&end.totals))
+    }
+
+    /// Whether the totals of a receiver are the sums of its intervals.
+    fn are_all_in(&self, totals: &Totals) -> bool {
+        let is = |stated: Option<i64>, sum: i64| stated.is_none_or(|stated| stated == sum);
+        let lost = self.flows.iter().fold(0_i64, |sum, flow| sum.saturating_add(flow.lost));
+        let of_sum =
+            totals.sum_received.is_none_or(|sum| is(sum.packets, self.decided()) && is(sum.lost_packets, lost));
+        let flows = self.flows.iter().filter(|_| totals.streams.len() == self.flows.len());
+        let of_flow =
+            |(flow, total): (&FlowCounts, &StreamTotal)| is(total.udp.and_then(|udp| udp.lost_packets), flow.lost);
+        of_sum && flows.zip(&totals.streams).all(of_flow)
     }
 }
 
@@ -544,23 +542,6 @@ impl IperfRun<'_, '_> {
 fn lost_before_zero() -> LogFault {
     LogFault::whole("the log does not say how many of the lost packets `--omit` leaves out")
         .hint(format!("{BOTH_ENDS}, or measure without `--omit`"))
-}
-
-/// Whether the intervals of a receiver, which have `packets` and of each flow so many `lost` ones, are all that it counted: it
-/// may go on counting for an instant behind its last interval, and a late packet is then one less that is lost. `None` if the
-/// totals contradict these intervals: they have fewer packets, or losses that differ by more.
-fn are_all_in(totals: &Totals, packets: i64, lost: &[i64]) -> Option<bool> {
-    let sum = totals.sum_received;
-    let total = sum.and_then(|sum| sum.packets).unwrap_or(packets);
-    let beyond = u64::try_from(total.checked_sub(packets)?).ok()?;
-    let flow_totals = || totals.streams.iter().map(|stream| stream.udp);
-    let late = flow_totals().flatten().filter_map(|total| total.out_of_order).map(u64::from);
-    let all_lost = lost.iter().fold(0_i64, |sum, lost| sum.saturating_add(*lost));
-    let of_flows = flow_totals().zip(lost).filter(|_| totals.streams.len() == lost.len());
-    let differences = of_flows.filter_map(|(total, lost)| Some(total?.lost_packets?.abs_diff(*lost)));
-    let of_sum = sum.and_then(|sum| Some(sum.lost_packets?.abs_diff(all_lost)));
-    let most = differences.chain(of_sum).max().unwrap_or_default();
-    (most <= late.fold(beyond, u64::saturating_add)).then_some(beyond == 0 && most == 0)
 }
 
 #[cfg(test)]

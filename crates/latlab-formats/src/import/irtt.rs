@@ -100,7 +100,7 @@ struct Config {
 struct Params {
     interval: Option<i64>,
     length: Option<u32>,
-    /// The word of `--tstamp`; `None` before the configuration was read.
+    /// The word of `--tstamp`.
     stamp_at: Option<String>,
 }
 
@@ -217,7 +217,7 @@ impl IrttLog<'_, '_> {
         if received_ns.is_none() && !trip.lost.starts_with("true") {
             return Err(format!("round trip {} is neither lost nor has an instant of receiving", trip.seqno));
         }
-        let [reflector_received_ns, reflector_sent_ns] = match self.are_midpoints(reflector) {
+        let [reflector_received_ns, reflector_sent_ns] = match self.params.stamp_at.as_deref() == Some("midpoint") {
             true => [None; 2],
             false => [reflector.receive, reflector.send].map(|instant| instant.by(&mut self.reflector_clock)),
         };
@@ -234,15 +234,6 @@ impl IrttLog<'_, '_> {
             size_bytes: self.params.length,
         });
         if self.rows.has_failed() { Err("not imported".into()) } else { Ok(()) }
-    }
-
-    /// Whether the instants of the reflector are one instant, between receiving and sending. As long as the configuration
-    /// was not read, they are if they are equal.
-    fn are_midpoints(&self, stamps: &EndStamps) -> bool {
-        match &self.params.stamp_at {
-            Some(word) => word == "midpoint",
-            None => stamps.receive == stamps.send,
-        }
     }
 }
 
@@ -345,7 +336,6 @@ mod tests {
         let at = Some(5_061_000);
         assert_eq!(stamps(&equal), (at, at), "a clock of low resolution");
         assert_eq!(stamps(&equal.replace("\"stamp_at\": \"both\"", "\"stamp_at\": \"midpoint\"")), (None, None));
-        assert_eq!(stamps(&equal.replace("\"stamp_at\": \"both\",", "")), (None, None));
         let wall = LOG.replace(", \"monotonic\": 5061000", "").replace(", \"monotonic\": 5066000", "");
         assert_eq!(stamps(&wall), (Some(1_790_000_000_000_061_000), Some(1_790_000_000_000_066_000)));
         let negative = log(&LOG.replace("\"monotonic\": 201000", "\"monotonic\": 900")).0.probes[0];

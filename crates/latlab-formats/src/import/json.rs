@@ -119,9 +119,7 @@ impl Read for Documents<'_> {
                     kept += 1;
                 }
                 if self.depth > 0 && (self.length > TOKEN_BYTES_MAX || self.depth > DEPTH_MAX) {
-                    let what = format!(
-                        "a text has more than {TOKEN_BYTES_MAX} bytes, or more than {DEPTH_MAX} brackets are open"
-                    );
+                    let what = "a text has more than 16777216 bytes, or more than 128 brackets are open";
                     return Err(io::Error::new(ErrorKind::InvalidData, what));
                 }
             }

@@ -70,27 +70,35 @@ fn several() -> LogFault {
 }
 
 fn parser(options: &LogOptions) -> Result<Box<dyn LineParser>, LogFault> {
-    Ok(Box::new(PerftestLog { samples: Samples::default(), given: options.unit, table: Table::Outside, length: None }))
+    Ok(Box::new(PerftestLog {
+        samples: Samples::new(),
+        given: options.unit,
+        unit: None,
+        table: Table::Outside,
+        length: None,
+    }))
 }
 
 /// The samples of a log, and what it states about them.
-#[derive(Default)]
 struct Samples {
+    facts: LogFacts,
     count: u64,
     numbers: RowNumbers,
-    /// The unit that the log states.
-    unit: Option<TimeUnit>,
     /// One unit of the last digit of a half: the finest and the coarsest.
     steps: Option<(i64, i64)>,
-    has_finer_digits: bool,
     summaries: u64,
     /// Mean, least and largest half.
     figures: [Option<StatedValue>; 3],
-    version: Option<String>,
 }
 
 impl Samples {
-    /// Adds the round trip of a `half`, whose last digit is worth `step_ns`.
+    fn new() -> Samples {
+        let facts =
+            LogFacts { metric: Some(Metric::RoundTripDelay), halves_doubled: true, ..LogFacts::of("RTI Perftest") };
+        Samples { facts, count: 0, numbers: RowNumbers::default(), steps: None, summaries: 0, figures: [None; 3] }
+    }
+
+    /// Adds the round trip of a `half`, whose last digit is worth `step_ns`; `None` if it has more than 146 years.
     fn add(&mut self, id: Option<u64>, half_ns: i64, step_ns: i64, rows: &mut LogRows<'_>) -> Option<()> {
         let value_ns = half_ns.checked_mul(2).and_then(bounded)?;
         let (finest, coarsest) = self.steps.unwrap_or((step_ns, step_ns));
@@ -101,34 +109,22 @@ impl Samples {
         Some(())
     }
 
+    /// What is known of samples in `unit`, µs without one.
     fn facts(&mut self, unit: Option<TimeUnit>) -> Result<LogFacts, LogFault> {
         if self.count == 0 {
             let what =
                 if self.summaries > 0 { "the log has a summary and no samples" } else { "the log has no samples" };
             return Err(LogFault::whole(what).hint("write them with the option `-latencyFile FILE` of the publisher"));
         }
-        let [mean, min, max] = if self.summaries == 1 { self.figures } else { [None; 3] };
-        let doubled = |figure: Option<StatedValue>| figure.map(StatedValue::doubled);
+        let figures = if self.summaries == 1 { self.figures } else { [None; 3] };
+        let [mean, min, max] = figures.map(|figure| figure.map(StatedValue::doubled));
         let (finest, coarsest) = self.steps.unwrap_or_default();
-        Ok(LogFacts {
-            version: self.version.take(),
-            metric: Some(Metric::RoundTripDelay),
-            halves_doubled: true,
-            irregular_ids: self.numbers.irregular,
-            missing_ids: self.numbers.missing,
-            resolution_ns: unit.map(|_| Nanos(2 * finest)),
-            unit_assumed: unit.is_none(),
-            value_unit: unit,
-            finer_digits: Some(self.has_finer_digits),
-            totals: LogTotals {
-                min: doubled(min),
-                mean: doubled(mean),
-                max: doubled(max),
-                row_step_ns: 2 * coarsest,
-                ..LogTotals::default()
-            },
-            ..LogFacts::of("RTI Perftest")
-        })
+        let mut facts = self.facts.clone();
+        (facts.irregular_ids, facts.missing_ids) = (self.numbers.irregular, self.numbers.missing);
+        (facts.value_unit, facts.unit_assumed) = (unit, unit.is_none());
+        facts.resolution_ns = unit.map(|_| Nanos(2 * finest));
+        facts.totals = LogTotals { min, mean, max, row_step_ns: 2 * coarsest, ..LogTotals::default() };
+        Ok(facts)
     }
 }
 
@@ -137,6 +133,8 @@ struct PerftestLog {
     samples: Samples,
     /// The unit that the user states.
     given: Option<TimeUnit>,
+    /// The unit that the log states.
+    unit: Option<TimeUnit>,
     table: Table,
     /// The payload of the samples.
     length: Option<u64>,
@@ -171,7 +169,7 @@ impl LineParser for PerftestLog {
             if self.samples.count > 0 {
                 return Err(several());
             }
-            self.samples.version = Some(version.shown());
+            self.samples.facts.version = Some(version.shown());
         } else {
             return self.row(all, rows);
         }
@@ -179,7 +177,7 @@ impl LineParser for PerftestLog {
     }
 
     fn finish(&mut self, _: &mut LogRows<'_>) -> Result<LogFacts, LogFault> {
-        self.samples.facts(self.samples.unit.or(self.given))
+        self.samples.facts(self.unit.or(self.given))
     }
 }
 
@@ -193,8 +191,8 @@ impl PerftestLog {
     fn stated(&mut self, field: LogField<'_>) -> Result<Option<TimeUnit>, LogFault> {
         let unit = std::str::from_utf8(field.text).ok().and_then(TimeUnit::from_word);
         let unit = unit_of(Some(unit.ok_or_else(|| field.is_not("a unit of time"))?), self.given)?;
-        self.samples.unit = Some(unit);
-        Ok(self.samples.unit)
+        self.unit = Some(unit);
+        Ok(self.unit)
     }
 
     /// A row of a table: one that is damaged has a comma and is no number.
@@ -218,7 +216,7 @@ impl PerftestLog {
                     return Err(end);
                 }
                 self.expect_length(first.count()?)?;
-                self.half(None, second, self.samples.unit, rows)?;
+                self.half(None, second, self.unit, rows)?;
             }
             _ => {
                 if let Some(more) = cells.next() {
@@ -249,15 +247,13 @@ impl PerftestLog {
         rows: &mut LogRows<'_>,
     ) -> Result<(), LogFault> {
         let unit = unit.unwrap_or(TimeUnit::Micros);
-        let (half_ns, is_finer) = field.rounded_time(unit)?;
-        self.samples.has_finer_digits |= is_finer;
-        let added = self.samples.add(id, half_ns, field.step_ns(unit), rows);
+        let added = self.samples.add(id, field.time(unit)?, field.step_ns(unit), rows);
         added.ok_or_else(|| field.is_not("half of a round trip below 146 years"))
     }
 
     /// Takes the mean, the least and the largest half of a summary, which are in the unit of the samples.
     fn sum_up(&mut self, figures: [Option<LogField<'_>>; 3]) {
-        let unit = self.samples.unit.unwrap_or(TimeUnit::Micros);
+        let unit = self.unit.unwrap_or(TimeUnit::Micros);
         self.samples.summaries += 1;
         self.samples.figures = figures.map(|field| StatedValue::of(&field?, unit).ok());
     }
@@ -272,7 +268,7 @@ impl PerftestLog {
 }
 
 fn read_json(input: &mut dyn BufRead, _: &LogOptions, rows: &mut LogRows<'_>) -> Result<LogFacts, LogFault> {
-    let mut log = PerftestDocument { samples: Samples::default(), lengths: 0, rows };
+    let mut log = PerftestDocument { samples: Samples::new(), lengths: 0, rows };
     json::read(input, Object(&mut log))?;
     match log.samples.count > 0 && log.lengths > 1 {
         true => Err(several()),
