@@ -18,6 +18,16 @@ impl StatedValue {
     pub(super) fn of(field: &LogField<'_>, unit: TimeUnit) -> Result<StatedValue, LogFault> {
         Ok(StatedValue { ns: field.time(unit)?, step_ns: field.step_ns(unit) })
     }
+
+    /// Twice of it.
+    pub(super) fn doubled(self) -> StatedValue {
+        StatedValue { ns: self.ns.saturating_mul(2), step_ns: self.step_ns.saturating_mul(2) }
+    }
+
+    /// A figure in ns that is off by `step_ns` at most.
+    pub(super) fn within(ns: i64, step_ns: i64) -> StatedValue {
+        StatedValue { ns, step_ns }
+    }
 }
 
 /// What a log states about all of its rows, as far as it does.
@@ -48,9 +58,12 @@ impl RowFigures {
         self.take(row.value_ns, row.count);
     }
 
+    /// Takes a round trip, less the time that its packet was at the reflector if that is known.
     #[inline]
     pub(super) fn probe(&mut self, row: &LoggedProbe) {
-        self.take(row.received_ns.zip(row.sent_ns).and_then(|(received, sent)| received.checked_sub(sent)), 1);
+        let span = |end: Option<i64>, start: Option<i64>| end?.checked_sub(start?);
+        let dwell = span(row.reflector_sent_ns, row.reflector_received_ns).unwrap_or(0);
+        self.take(span(row.received_ns, row.sent_ns).map(|trip| trip.saturating_sub(dwell)), 1);
     }
 
     #[inline]

@@ -5,6 +5,7 @@ use std::io::{self, BufReader, ErrorKind, Read};
 use thiserror::Error;
 
 use super::field::whole;
+use super::json::Documents;
 use super::{FORMATS, LineParser, LineUse, LogFacts, LogFault, LogFormat, LogHead, LogOptions, LogReader, LogRows};
 
 /// The most bytes of a line.
@@ -37,7 +38,7 @@ pub struct OtherLines {
 }
 
 impl OtherLines {
-    fn take(&mut self, number: u64, line: &[u8]) {
+    pub(super) fn take(&mut self, number: u64, line: &[u8]) {
         self.count += 1;
         if self.kinds.len() < KINDS_MAX {
             let start = &line[..line.len().min(80)];
@@ -93,8 +94,10 @@ pub fn read_log(
     expect_used(format, options)?;
     let end = match format.reader {
         LogReader::Document(read) => {
-            let read = read(&mut BufReader::with_capacity(BUFFER_BYTES, input), options, &mut rows);
-            read.map(LogEnd::of).map_err(|fault| LogError::Fault(fault.of_all_rows()))
+            let mut documents = Documents::new(input);
+            let read = read(&mut BufReader::with_capacity(BUFFER_BYTES, &mut documents), options, &mut rows);
+            let end = read.map(|facts| LogEnd { others: documents.messages, ..LogEnd::of(facts) });
+            end.map_err(|fault| LogError::Fault(fault.of_all_rows()))
         }
         LogReader::Lines(open) => LineReading::of(open(options)?, skip_bad).read(input, &mut rows),
         LogReader::Table(open) => {

@@ -242,22 +242,13 @@ pub struct LogRows<'a> {
     block_rows: usize,
     pass: &'a mut dyn FnMut(&LogBlock) -> io::Result<()>,
     failed: Option<io::Error>,
-    /// Whether a block was passed on.
-    has_passed: bool,
     figures: RowFigures,
 }
 
 impl<'a> LogRows<'a> {
     /// Rows that are passed to `pass` in blocks of `block_rows`.
     pub fn new(block_rows: usize, pass: &'a mut dyn FnMut(&LogBlock) -> io::Result<()>) -> LogRows<'a> {
-        LogRows {
-            block: LogBlock::default(),
-            block_rows,
-            pass,
-            failed: None,
-            has_passed: false,
-            figures: RowFigures::default(),
-        }
+        LogRows { block: LogBlock::default(), block_rows, pass, failed: None, figures: RowFigures::default() }
     }
 
     #[inline]
@@ -300,7 +291,6 @@ impl<'a> LogRows<'a> {
     /// Passes on what is left.
     fn pass_on(&mut self) {
         if self.failed.is_none() && !self.block.is_empty() {
-            self.has_passed = true;
             self.failed = (self.pass)(&self.block).err();
         }
         self.block.clear();
@@ -315,11 +305,6 @@ impl<'a> LogRows<'a> {
     pub(super) fn finish(mut self) -> Option<io::Error> {
         self.pass_on();
         self.failed
-    }
-
-    /// Whether rows were passed on, so that a statement about them comes too late.
-    pub(super) fn has_passed(&self) -> bool {
-        self.has_passed
     }
 
     /// Whether the rows could not be passed on: reading on has no use.

@@ -37,6 +37,7 @@ pub const FORMATS: &[LogFormat] = &[
     cyclictest::FORMAT,
     cyclictest::HISTOGRAM_FORMAT,
     fio::FORMAT,
+    fio::JSON_FORMAT,
     four_times::FORMAT,
     fping::FORMAT,
     hdr_histogram::FORMAT,
@@ -45,6 +46,7 @@ pub const FORMATS: &[LogFormat] = &[
     irtt::FORMAT,
     known_csv::JMETER,
     perftest::FORMAT,
+    perftest::JSON_FORMAT,
     ping::FORMAT,
     ping_windows::FORMAT,
     plain::FORMAT,
@@ -71,6 +73,10 @@ pub fn format_of(head: &LogHead<'_>, typed: Option<&'static LogFormat>) -> Resul
         agreeing.retain(|format| !format.is_generic);
     } else if let Some(fault) = unsampled::fault_of(head) {
         return Err(fault);
+    }
+    // Lines around a document, and within it, may look like those of another tool.
+    if agreeing.iter().any(|format| matches!(format.reader, LogReader::Document(_))) {
+        agreeing.retain(|format| matches!(format.reader, LogReader::Document(_)));
     }
     let names = |formats: &mut dyn Iterator<Item = &LogFormat>| {
         formats.map(|format| format!("`--from {}`", format.name)).collect::<Vec<_>>()
@@ -255,7 +261,7 @@ mod tests {
         assert!(fault.what.starts_with("`--unit` has no meaning for this format: full log of sockperf"), "{fault:?}");
         let direction = LogOptions { direction: Some("read".into()), ..LogOptions::default() };
         let fault = read(&csv::FORMAT, &direction, true, b"a_us\n1\n").expect_err("a direction");
-        assert!(fault.hint.expect("a hint").ends_with(": `fio`"));
+        assert!(fault.hint.expect("a hint").ends_with(": `fio`, `fio-json`"));
     }
 
     #[test]

@@ -3,6 +3,8 @@
 use super::super::testing::{is_detected, read};
 use super::*;
 
+const TCP: &str = "intervals of TCP and SCTP count bytes, not packets: `iperf3 -u`";
+
 fn start(protocol: &str) -> String {
     format!(
         r#""start": {{ "connected": [{{ "socket": 5, "local_host": "127.0.0.1" }}], "version": "iperf 3.12",
@@ -185,60 +187,33 @@ fn losses_are_unknown_if_the_totals_of_a_sender_have_more_than_its_receiver_coun
 }
 
 #[test]
-fn an_interval_of_a_receiver_without_its_losses_is_refused() {
-    let log = document(&[start("UDP"), intervals(&[&[receiving(5, "0", "1", 39, 0)]]), end(&[39], 39, 39, 0)]);
-    assert_eq!(states_losses(&log), None);
-    for text in [
-        log.replacen("\"lost_packets\": 0,", "\"lost_packets\": null,", 1),
-        log.replacen("\"lost_packets\": 0,", "", 1),
-    ] {
-        let fault = fault(&text);
-        assert_eq!(fault.what, "an interval of a receiver without `lost_packets`");
-        assert!(fault.line.is_some() && fault.hint.is_some_and(|hint| hint.contains("as iperf3 wrote it")));
-    }
-}
-
-#[test]
-fn totals_of_a_receiver_that_contradict_its_intervals_are_refused() {
-    let counts = |lost| {
+fn losses_are_unknown_if_the_totals_of_a_receiver_differ_from_its_intervals() {
+    let receiver = |lost, totals: &str| {
         let counted = receiving(5, "0", "1", 626, lost);
-        intervals(&[&[lasting(&counted, "1.0", 1_000 * 626_u64.saturating_add_signed(-lost))]])
+        let counts = intervals(&[&[lasting(&counted, "1.0", 1_000 * 626_u64.saturating_add_signed(-lost))]]);
+        document(&[start("UDP"), counts, totals.to_owned()])
     };
-    let receiver = |lost, totals: &str| document(&[start("UDP"), counts(lost), totals.to_owned()]);
     let both = |lost, totals: &str| {
         let sent = intervals(&[&[lasting(&sending(5, "0", "1", 626), "1.0", 626_000)]]);
         with_other(&document(&[start("UDP"), sent, end(&[626], 626, 626, 58)]), &receiver(lost, totals))
     };
     let usual = end(&[626], 626, 626, 58);
-    let of_flow =
-        end(&[626], 626, 626, 50).replace("\"lost_packets\": 50, \"sender\"", "\"lost_packets\": 58, \"sender\"");
-    let of_sum =
-        end(&[626], 626, 626, 58).replace("\"lost_packets\": 58, \"sender\"", "\"lost_packets\": 50, \"sender\"");
-    for is_of_both in [false, true] {
-        let log = |lost, totals: &str| if is_of_both { both(lost, totals) } else { receiver(lost, totals) };
-        assert_eq!(states_losses(&log(58, &usual)), None);
-        let fewer = end(&[626], 626, 625, 58);
-        for (lost, totals) in [(0, &usual), (62, &usual), (58, &of_flow), (58, &of_sum), (58, &fewer)] {
-            let text = log(lost, totals);
-            let fault = fault(&text);
-            assert_eq!(fault.what, CONTRADICTION, "{text}");
-            assert!(fault.hint.is_some_and(|hint| hint.contains("as iperf3 wrote it")));
+    let of_sum = usual.replace("\"lost_packets\": 58, \"sender\"", "\"lost_packets\": 50, \"sender\"");
+    let of_flow = end(&[626], 626, 626, 50).replace("\"lost_packets\": 50, \"s", "\"lost_packets\": 58, \"s");
+    let beyond = end(&[626], 626, 628, 58);
+    for (lost, totals) in [(58, &usual), (0, &usual), (62, &usual), (58, &of_flow), (58, &of_sum), (58, &beyond)] {
+        for text in [receiver(lost, totals), both(lost, totals)] {
+            let (_, end) = read(&FORMAT, &LogOptions::default(), false, text.as_bytes()).expect(&text);
+            let is_same = (lost, totals) == (58, &usual);
+            let notes: &[&str] = if is_same { &[] } else { &[DIFFERENT] };
+            assert_eq!(end.facts.states_losses, (!is_same).then_some(false), "{text}");
+            assert_eq!(end.facts.notes, notes, "{text}");
             // With `--omit` they count from another 0.
-            assert!(!rows(&omitting(&text)).is_empty(), "{text}");
-        }
-    }
-    // A thread of the receiver counted on behind the last interval; of the totals 3 packets came late.
-    for (beyond, lost, due) in
-        [(2, 58, true), (2, 63, true), (2, 64, false), (0, 58, true), (0, 57, true), (0, 55, true), (0, 54, false)]
-    {
-        let log = receiver(58, &end(&[626], 626, 626 + beyond, lost));
-        match due {
-            true => assert_eq!(states_losses(&log), ((beyond, lost) != (0, 58)).then_some(false), "{beyond} {lost}"),
-            false => assert_eq!(fault(&log).what, CONTRADICTION),
+            assert!(rows(&omitting(&text)).len() > 1, "{text}");
         }
     }
     let sent = document(&[start("UDP"), intervals(&[&[sending(5, "0", "1", 626)]]), of_flow]);
-    assert_eq!(fault(&sent).what, "the totals of the receiver contradict each other");
+    assert_eq!(states_losses(&sent), Some(false));
 }
 
 #[test]
@@ -297,7 +272,54 @@ fn the_document_of_the_other_end_has_its_intervals() {
     let (sender, receiver) = (StreamEnd::Sender, StreamEnd::Receiver);
     assert_eq!(ends, [(0, sender), (1, sender), (0, receiver), (1, receiver)]);
     let refused = fault(&document(&[start("UDP"), sent, end(&[100, 50], 150, 149, 9)]));
-    assert_eq!(refused.what, "the log does not say how many packets of each stream arrived");
+    assert_eq!(refused.what, "the log does not say how many packets of each stream were lost");
+}
+
+#[test]
+fn the_totals_of_each_flow_of_a_sender_have_the_losses_that_the_receiver_stated() {
+    let sent = intervals(&[&[sending(5, "0", "1", 100), sending(7, "0", "1", 50)]]);
+    let total = |socket, packets, lost| {
+        format!(
+            r#"{{ "udp": {{ "socket": {socket}, "start": 0, "end": 2, "bytes": 1.5e5, "packets": {packets}, "lost_packets": {lost} }} }}"#
+        )
+    };
+    // Until 3.11 there is no `sum_received`.
+    let log = |sum: &str| {
+        let end = format!(r#""end": {{ "streams": [{}, {}]{sum} }}"#, total(5, 100, 9), total(7, 50, 0));
+        document(&[start("UDP"), sent.clone(), end])
+    };
+    let sum =
+        |packets| format!(r#", "sum_received": {{ "start": 0, "end": 2, "packets": {packets}, "lost_packets": 9 }}"#);
+    for (text, due) in [(log(""), Some(false)), (log(&sum(149)), Some(false)), (log(&sum(150)), None)] {
+        let (block, end) = read(&FORMAT, &LogOptions::default(), false, text.as_bytes()).expect(&text);
+        let received = [(0, counted(100, 9, None)), (1, counted(50, 0, None))];
+        let received = received.map(|(flow, seen)| row(flow, 0, 2_000_000_000, seen.expect("counts")));
+        assert_eq!((&block.intervals[2..], end.facts.states_losses), (&received[..], due), "{text}");
+        assert_eq!(end.facts.notes.is_empty(), due.is_none(), "what is not known is said");
+    }
+    assert!(fault(&omitting(&log(""))).what.contains("`--omit` leaves out"));
+}
+
+#[test]
+fn the_events_of_a_stream_are_a_document_and_several_runs_are_refused() {
+    let members = one_flow();
+    let data = |member: &String| member.split_once(':').expect("a member").1.trim().replace('\n', " ");
+    let event = |name: &str, data: &str| format!("{{\"event\":\"{name}\",\"data\":{data}}}\n");
+    let intervals: Vec<serde_json::Value> = serde_json::from_str(&data(&members[1])).expect("intervals");
+    let intervals: String = intervals.iter().map(|interval| event("interval", &interval.to_string())).collect();
+    let other = document(&members).replace('\n', " ");
+    let run = [event("start", &data(&members[0])), intervals, event("end", &data(&members[2]))].concat();
+    assert!(is_detected(&FORMAT, run.as_bytes()));
+    for text in [&run, &format!("{run}{}", document(&members)), &format!("iperf3: a warning\n{}", document(&members))] {
+        assert_eq!(rows(text), rows(&document(&members)), "{text}");
+    }
+    let both = format!("{}{}", event("server_output_json", &other), run);
+    assert_eq!(fault(&both).what, "both ends of the log have the same role", "that of the other end is read");
+    for text in [format!("{run}{run}"), document(&members).repeat(2)] {
+        let fault = fault(&text);
+        assert_eq!(fault.what, "the log has 2 runs of iperf3, one behind the other");
+        assert!(fault.hint.is_some_and(|hint| hint.starts_with("import each by itself")));
+    }
 }
 
 #[test]
@@ -325,7 +347,6 @@ fn an_interval_in_which_omission_ends_begins_at_0_with_the_packets_of_its_bytes(
         assert_eq!(rows[1], row(0, end_ns, 200_077_000, offered(5).expect("a count")), "{start_s}");
     }
     let first = intervals(&[&[sent("0.100042", "0.100077")]]);
-    assert_eq!(fault(&document(&[first.clone(), start("UDP"), totals.clone()])).what, LATE_SIZE);
     let odd = first.replace("\"bytes\": 1000", "\"bytes\": 1001");
     assert!(fault(&document(&[start("UDP"), odd, totals])).what.contains("bytes of whole packets"));
 }
@@ -379,8 +400,6 @@ fn an_interval_that_is_longer_than_the_omission_has_the_packets_of_its_bytes() {
         row(0, 0, 2_000_170_000, counted(7_500, 0, Some(3)).expect("counts")),
     ];
     assert_eq!(rows(&text), expected, "only the first one is divided");
-    let late = omitting(&document(&[sent, start("UDP"), totals]));
-    assert_eq!(fault(&late).what, LATE_SIZE);
     let received = |packets, lost, arrived: u64, total_lost| {
         let first = lasting(&receiving(5, "0", "2", packets, lost), "2.0", arrived * 1_000);
         let last = lasting(&receiving(5, "2", "3", 121_930, 57_213), "1.0", 64_717_000);
@@ -426,79 +445,45 @@ fn intervals_sent() -> String {
 }
 
 #[test]
-fn what_does_not_count_packets_in_one_direction_is_refused() {
-    let [_, sent, totals] = one_flow();
-    assert_eq!(fault(&document(&[start("TCP"), sent.clone(), totals.clone()])).what, TCP);
-    let bytes = sent.replace("\"packets\": 1250, ", "");
-    assert_eq!(fault(&document(&[bytes, totals.clone()])).what, TCP);
-    assert!(fault(&document(&[start("SCTP")])).what.contains("SCTP"));
-    let both = intervals(&[&[sending(5, "0", "1", 100), receiving(7, "0", "1", 50, 0)]]);
-    assert!(fault(&document(&[start("UDP"), both, totals])).hint.expect("a hint").contains("--bidir"));
-    let error = "\"intervals\": [], \"end\": {}, \"error\": \"unable to connect to \\u001b server\"".to_owned();
-    assert_eq!(fault(&document(&[error])).what, "iperf3 ended with an error: unable to connect to \\u{1b} server");
-    assert!(fault("{\"event\":\"start\",\"data\":{}}\n").what.contains("--json-stream"));
-    assert_eq!(fault("{}").what, "the log has no intervals");
-    let negative = document(&[intervals(&[&[receiving(5, "0", "1", 1, 4)]])]);
-    assert_eq!(fault(&negative).what, "-3 packets in an interval");
-    let many = document(&[intervals(&[&[sending(5, "0", "1", TOTAL_MAX + 1)]])]);
-    assert_eq!(fault(&many).what, "1099511627777 packets in an interval");
-}
-
-#[test]
-fn a_log_without_the_size_of_its_packets_is_refused() {
+fn what_is_not_a_whole_run_over_udp_in_one_direction_is_refused() {
     let [start, sent, totals] = one_flow();
-    let without = start.replace("\"blksize\": 1000, ", "");
-    let without_test = start.replace("\"test_start\"", "\"test\"");
-    for start in [Some(without), Some(start.replace("1000", "0")), Some(without_test), None] {
-        let members: Vec<_> = start.into_iter().chain([sent.clone(), totals.clone()]).collect();
-        assert_eq!(fault(&document(&members)).what, "the log does not state the size of its packets");
+    let both = intervals(&[&[sending(5, "0", "1", 100), receiving(7, "0", "1", 50, 0)]]);
+    let spans = |start_s, end_s| intervals(&[&[receiving(5, start_s, end_s, 10, 0)]]);
+    let of = |packets, lost| intervals(&[&[receiving(5, "0", "1", packets, lost)]]);
+    let error = "\"intervals\": [], \"end\": {}, \"error\": \"unable to connect to \\u001b server\"";
+    let sum = totals.replace("\"end\": 2.00017,", "\"end\": 2e18,");
+    let usual = &start;
+    for (members, what) in [
+        ([usual, &sent.replace("\"packets\": 1250, ", ""), &totals], TCP),
+        ([usual, &both, &totals], "the log has streams in both directions, which are different measurements"),
+        (
+            [&error.to_owned(), &"\"x\": 1".into(), &"\"y\": 1".into()],
+            "iperf3 ended with an error: unable to connect to \\u{1b} server",
+        ),
+        ([usual, &"\"x\": 1".into(), &totals], "the log has no intervals"),
+        ([usual, &of(1, 4), &totals], "-3 packets in an interval"),
+        ([usual, &of(TOTAL_MAX + 1, 0), &totals], "1099511627777 packets in an interval"),
+        (
+            [usual, &of(1, 0).replace("\"lost_packets\": 0,", ""), &totals],
+            "an interval of a receiver without `lost_packets`",
+        ),
+        ([&start.replace("\"blksize\": 1000, ", ""), &sent, &totals], "the log does not state the size of its packets"),
+        ([&start.replace("1000", "0"), &sent, &totals], "the log does not state the size of its packets"),
+        ([usual, &sent, &"\"end\": {}".into()], "the log has no totals: it was cut short"),
+        ([usual, &spans("2", "1"), &totals], "an interval from 2 s to 1 s"),
+        ([usual, &spans("-1", "1"), &totals], "an interval from -1 s to 1 s"),
+        ([usual, &spans("0", "1e9"), &totals], "an interval from 0 s to 1000000000 s"),
+        ([usual, &sent, &sum], "an interval from 0 s to 2000000000000000000 s"),
+    ] {
+        assert_eq!(fault(&document(&members.map(Clone::clone))).what, what);
     }
-    let late = intervals(&[&[sending(5, "0", "1", 9), sending(6, "0", "1", 9), sending(7, "0", "1", 9)]]);
-    let late = fault(&document(&[late, start, totals]));
-    assert_eq!(late.what, "the log states the size of its packets behind its intervals");
-}
-
-#[test]
-fn a_log_without_totals_is_refused() {
-    let [start, sent, _] = one_flow();
-    let received = intervals(&[&[receiving(5, "0", "1", 100, 40)]]);
-    for intervals in [sent, received] {
-        for end in [None, Some("\"end\": {}"), Some("\"end\": { \"streams\": [] }")] {
-            let members: Vec<_> =
-                [start.clone(), intervals.clone()].into_iter().chain(end.map(str::to_owned)).collect();
-            assert_eq!(fault(&document(&members)).what, "the log has no totals: it was cut short");
-        }
-    }
-}
-
-#[test]
-fn an_interval_that_is_not_a_span_of_a_run_is_refused() {
-    for (start_s, end_s) in [("2", "1"), ("-1", "1"), ("0", "1e9"), ("1e300", "1e300"), ("0", "-0.5")] {
-        let text = document(&[start("UDP"), intervals(&[&[receiving(5, start_s, end_s, 10, 0)]])]);
-        assert!(fault(&text).what.starts_with("an interval from "), "{start_s} {end_s}");
-    }
-    let sum = document(&one_flow()).replace("\"end\": 2.00017,", "\"end\": 2e18,");
-    assert_eq!(fault(&sum).what, "an interval from 0 s to 2000000000000000000 s");
-    let empty = document(&[start("UDP"), intervals(&[&[receiving(5, "1", "1", 0, 0)]]), end(&[0], 0, 0, 0)]);
-    assert_eq!(rows(&empty)[0].start_ns, 1_000_000_000);
     let late = document(&one_flow()).replace("\"timesecs\": 1795781773", "\"timesecs\": 5000000000");
     let (_, end) = read(&FORMAT, &LogOptions::default(), false, late.as_bytes()).expect("a log");
     assert_eq!(end.facts.started_ns, None, "beyond 146 years");
-}
-
-#[test]
-fn a_malformed_log_is_a_fault_with_line_and_column() {
     let text = document(&one_flow());
     let bad = fault(&text.replace("\"packets\": 1250", "\"packets\": \"x\""));
     assert_eq!((bad.line, bad.column), (Some(8), Some(47)), "{bad:?}");
-    for length in (0..text.len() - 2).step_by(7) {
+    for length in (2..text.len() - 2).step_by(7) {
         assert!(fault(&text[..length]).line.is_some(), "{length}");
-    }
-}
-
-#[test]
-fn other_text_is_not_detected() {
-    for bytes in [&b"{\"version\": {\"irtt\": \"0.9.0\"}}"[..], b"1,2\n", b"\xff\xfe{\x00", b"\x1f\x8b\x08", b""] {
-        assert!(!detects(&LogHead { bytes, is_whole: true }), "{bytes:?}");
     }
 }
