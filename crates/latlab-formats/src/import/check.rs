@@ -18,6 +18,11 @@ impl StatedValue {
     pub(super) fn of(field: &LogField<'_>, unit: TimeUnit) -> Result<StatedValue, LogFault> {
         Ok(StatedValue { ns: field.time(unit)?, step_ns: field.step_ns(unit) })
     }
+
+    /// A figure that is within `step_ns` of `ns`.
+    pub(super) fn within(ns: i64, step_ns: i64) -> StatedValue {
+        StatedValue { ns, step_ns }
+    }
 }
 
 /// What a log states about all of its rows, as far as it does.

@@ -2,6 +2,7 @@
 //! column out. Where the rows go is decided by the caller.
 
 mod check;
+mod columns;
 mod csv;
 mod cyclictest;
 mod field;
@@ -10,6 +11,7 @@ mod form;
 mod four_times;
 mod fping;
 mod hdr_histogram;
+mod hdr_percentiles;
 mod iperf3;
 mod irtt;
 mod json;
@@ -19,6 +21,7 @@ mod perftest;
 mod ping;
 mod ping_windows;
 mod plain;
+mod rt_tests_json;
 mod sockperf;
 
 pub use check::LogTotals;
@@ -29,17 +32,21 @@ pub use log::{LineParser, LineUse, LogBlock, LogFacts, LogFault, LogFormat, LogH
 pub const FORMATS: &[LogFormat] = &[
     csv::FORMAT,
     cyclictest::FORMAT,
-    cyclictest::HISTOGRAM_FORMAT,
+    columns::CYCLICTEST,
     fio::FORMAT,
     four_times::FORMAT,
     fping::FORMAT,
     hdr_histogram::FORMAT,
+    hdr_percentiles::FORMAT,
     iperf3::FORMAT,
     irtt::FORMAT,
+    columns::OSLAT,
     perftest::FORMAT,
     ping::FORMAT,
     ping_windows::FORMAT,
     plain::FORMAT,
+    columns::RTLA,
+    rt_tests_json::FORMAT,
     sockperf::FORMAT,
 ];
 
