@@ -24,7 +24,7 @@ impl StatedValue {
         StatedValue { ns: self.ns.saturating_mul(2), step_ns: self.step_ns.saturating_mul(2) }
     }
 
-    /// A figure in ns that is off by `step_ns` at most.
+    /// A figure that is within `step_ns` of `ns`.
     pub(super) fn within(ns: i64, step_ns: i64) -> StatedValue {
         StatedValue { ns, step_ns }
     }

@@ -2,6 +2,7 @@
 //! column out. Where the rows go is decided by the caller.
 
 mod check;
+mod columns;
 mod csv;
 mod cyclictest;
 mod fault;
@@ -11,6 +12,7 @@ mod form;
 mod four_times;
 mod fping;
 mod hdr_histogram;
+mod hdr_percentiles;
 mod iperf3;
 mod irtt;
 mod json;
@@ -21,6 +23,7 @@ mod perftest;
 mod ping;
 mod ping_windows;
 mod plain;
+mod rt_tests_json;
 mod sockperf;
 mod unsampled;
 mod utf16;
@@ -35,21 +38,25 @@ pub use utf16::Utf16;
 pub const FORMATS: &[LogFormat] = &[
     csv::FORMAT,
     cyclictest::FORMAT,
-    cyclictest::HISTOGRAM_FORMAT,
+    columns::CYCLICTEST,
     fio::FORMAT,
     fio::JSON_FORMAT,
     four_times::FORMAT,
     fping::FORMAT,
     hdr_histogram::FORMAT,
+    hdr_percentiles::FORMAT,
     known_csv::HEY,
     iperf3::FORMAT,
     irtt::FORMAT,
     known_csv::JMETER,
+    columns::OSLAT,
     perftest::FORMAT,
     perftest::JSON_FORMAT,
     ping::FORMAT,
     ping_windows::FORMAT,
     plain::FORMAT,
+    columns::RTLA,
+    rt_tests_json::FORMAT,
     sockperf::FORMAT,
     known_csv::VEGETA,
 ];
