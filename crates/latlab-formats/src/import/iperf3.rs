@@ -1,9 +1,8 @@
 //! iperf3: the JSON of `iperf3 -u -J` (3.0 to 3.21) and the events of `--json-stream` (from 3.17 on). A UDP stream is a flow.
 //!
-//! The intervals of the end that wrote the log are rows; those of its other end are rows if the log contains its document,
-//! for which that end runs with `-J` and the writer with `--get-server-output`. Each end counts time on its own clock, from 0.
-//! In an interval of a receiver, `packets` is by how much the highest sequence number rose: the packets that were sent in it,
-//! lost ones included. A late packet is taken from `lost_packets`, which may be negative; a duplicate counts as a late packet.
+//! The intervals of the end that wrote the log are rows, as are those of its other end if the log contains its document
+//! (`--get-server-output` and `iperf3 -s -J`). In an interval of a receiver, `packets` is by how much the highest sequence number
+//! rose: the packets that were sent in it, lost ones included. A late packet is taken from `lost_packets`, which may be negative.
 //!
 //! What `--omit` leaves out is left out here too: time begins anew at 0 behind it. An interval in which that happens is written
 //! with packets and `seconds` from its beginning, and with the bytes from 0; `start` is the distance of its beginning from 0, or
@@ -12,9 +11,8 @@
 //!
 //! An end without intervals has its totals as one interval of each flow: of a sender the bytes of each stream, since the packets
 //! there may include some that were omitted; of a receiver with one flow `sum_received`, which logs since 3.12 have. With several
-//! flows, and before, it has the packets that the sender counted less `lost_packets`; losses are unknown unless `sum_received`
-//! says that all were counted. In the `sum_received` of a sender that omits, `bytes` arrived since 0 of the receiver, `packets` were
-//! sent since 0 of the sender, and `lost_packets` is of the whole run: a log with any is refused.
+//! flows, and before, it has the packets that the sender counted less `lost_packets`. In the `sum_received` of a sender that
+//! omits, `bytes` arrived since 0 of the receiver, `packets` were sent since 0 of the sender, and `lost_packets` is of the whole run.
 //!
 //! A receiver counts up to the last packet that arrived. If its sender counted more packets, in its intervals or in its totals, or
 //! if the log has no count of the sender, losses are unknown. So they are if the totals of the receiver differ from its intervals:
@@ -134,12 +132,6 @@ struct TestStart {
     omit: Option<f64>,
 }
 
-#[derive(Deserialize)]
-struct LoggedInterval {
-    #[serde(default, deserialize_with = "few")]
-    streams: Vec<StreamCounts>,
-}
-
 /// What an end counted of a stream in an interval; times in seconds.
 #[derive(Deserialize)]
 struct StreamCounts {
@@ -257,6 +249,7 @@ impl Members for EndLog {
                 let event = std::mem::take(&mut self.event);
                 self.part(&event, object)?;
             }
+            "streams" => object.next_value_seed(each(|stream| self.take(stream)))?,
             // `--json-stream-full-output` repeats the events as a document.
             _ if self.is_stream => json::ignore(object)?,
             _ => self.part(name, object)?,
@@ -269,8 +262,7 @@ impl EndLog {
     fn part<'de, A: MapAccess<'de>>(&mut self, name: &str, object: &mut A) -> Result<(), A::Error> {
         match name {
             "start" => (self.start, self.starts) = (object.next_value()?, self.starts + 1),
-            "intervals" => object.next_value_seed(each(|interval| self.take(interval)))?,
-            "interval" => self.take(object.next_value()?).map_err(serde::de::Error::custom)?,
+            "intervals" | "interval" => object.next_value_seed(Object(self))?,
             "end" => self.totals = object.next_value()?,
             "error" => self.error = Some(object.next_value()?),
             "server_output_json" if !self.is_other => {
@@ -283,30 +275,26 @@ impl EndLog {
         Ok(())
     }
 
-    fn take(&mut self, interval: LoggedInterval) -> Result<(), String> {
-        for mut stream in interval.streams {
-            stream.packets.ok_or("intervals of TCP and SCTP count bytes, not packets: `iperf3 -u`")?;
-            let role = match stream.sender.unwrap_or(stream.lost_packets.is_none()) {
-                true => StreamEnd::Sender,
-                false => StreamEnd::Receiver,
-            };
-            self.is_both |= *self.role.get_or_insert(role) != role;
-            match role {
-                StreamEnd::Sender => stream.lost_packets = None,
-                StreamEnd::Receiver => {
-                    _ = stream.lost_packets.ok_or("an interval of a receiver without `lost_packets`")?
-                }
-            }
-            let flow = self.sockets.iter().position(|socket| *socket == stream.socket).unwrap_or_else(|| {
-                self.sockets.push(stream.socket);
-                self.sockets.len() - 1
-            });
-            if flow >= FLOWS_MAX || self.counts.len() >= INTERVALS_MAX {
-                return Err(format!("more than {FLOWS_MAX} streams, or more than {INTERVALS_MAX} intervals of them"));
-            }
-            stream.socket = flow as i64;
-            self.counts.push(stream);
+    fn take(&mut self, mut stream: StreamCounts) -> Result<(), String> {
+        stream.packets.ok_or("intervals of TCP and SCTP count bytes, not packets: `iperf3 -u`")?;
+        let role = match stream.sender.unwrap_or(stream.lost_packets.is_none()) {
+            true => StreamEnd::Sender,
+            false => StreamEnd::Receiver,
+        };
+        self.is_both |= *self.role.get_or_insert(role) != role;
+        match role {
+            StreamEnd::Sender => stream.lost_packets = None,
+            StreamEnd::Receiver => _ = stream.lost_packets.ok_or("an interval of a receiver without `lost_packets`")?,
         }
+        let flow = self.sockets.iter().position(|socket| *socket == stream.socket).unwrap_or_else(|| {
+            self.sockets.push(stream.socket);
+            self.sockets.len() - 1
+        });
+        if flow >= FLOWS_MAX || self.counts.len() >= INTERVALS_MAX {
+            return Err(format!("more than {FLOWS_MAX} streams, or more than {INTERVALS_MAX} intervals of them"));
+        }
+        stream.socket = flow as i64;
+        self.counts.push(stream);
         Ok(())
     }
 

