@@ -4,7 +4,9 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use latlab_formats::import::{LogBlock, LogEnd, LogError, LogHead, LogOptions, LogRows, format_named, format_of, read_log};
+use latlab_formats::import::{
+    LogBlock, LogEnd, LogError, LogHead, LogOptions, LogRows, format_named, format_of, read_log,
+};
 use latlab_terms::units::human::TimeUnit;
 
 /// Each log with the name of its format.

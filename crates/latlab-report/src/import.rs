@@ -5,7 +5,7 @@ use serde_json::json;
 use super::json::pretty;
 use crate::diagnostics::Caveat;
 use crate::recording::manifest::Manifest;
-use crate::units::human::{counted, grouped};
+use crate::units::human::counted;
 
 #[derive(Debug)]
 pub struct ImportView<'a> {
@@ -47,7 +47,7 @@ impl ImportView<'_> {
         let (count, bins) = match self.values {
             0 => (rows, String::new()),
             values if values == rows => (rows, String::new()),
-            values => (values, format!(" in {} rows", grouped(rows))),
+            values => (values, format!(" in {}", counted(rows as usize, "row"))),
         };
         format!(
             "imported {}{metric}{bins} from `{}` ({})\n{}recording {}\n",

@@ -43,11 +43,6 @@ pub(super) fn captured<'a, const N: usize>(line: LogField<'a>, form: &str) -> Op
     Some(found)
 }
 
-/// Whether `line` has this form, which keeps no gap.
-pub(super) fn has_form(line: &[u8], form: &str) -> bool {
-    captured::<0>(super::field::whole(line), form).is_some()
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::field::whole;
@@ -65,6 +60,7 @@ mod tests {
         for form in ["{} : [{}], timed out*", "{} bytes", "x*", "*x", "*loss"] {
             assert_eq!(captured::<4>(whole(line), form), None, "{form}");
         }
+        let has_form = |line, form| captured::<0>(whole(line), form).is_some();
         assert!(has_form(line, "*% loss)") && has_form(b"", "*") && has_form(b"", "") && !has_form(b"a", ""));
         let [last] = captured(whole(b"seq= 7"), "seq={}").expect("a gap at the end");
         assert_eq!((last.text, last.column), (&b"7"[..], 6), "without blanks around it");

@@ -18,7 +18,7 @@ use memchr::memmem;
 use super::check::{LogTotals, StatedValue, note};
 use super::field::{LogField, cells, unit_of, whole, words};
 use super::form::captured;
-use super::{LineParser, LineUse, LogFacts, LogFault, LogFormat, LogOptions, LogReader, LogRows};
+use super::{LineParser, LineUse, LogFacts, LogFault, LogFormat, LogReader, LogRows};
 use crate::facts::LoggedValue;
 use crate::metric::Metric;
 use crate::plan::Kind;
@@ -158,6 +158,7 @@ impl PercentileLog {
 
 #[cfg(test)]
 mod tests {
+    use super::super::LogOptions;
     use super::super::testing::{is_detected, read};
     use super::super::{LogBlock, LogEnd};
     use super::*;

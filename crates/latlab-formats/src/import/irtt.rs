@@ -15,7 +15,6 @@ use serde::de::{Deserializer, Error as _, MapAccess};
 
 use super::check::{LogTotals, StatedValue, note};
 use super::field::bounded;
-use super::form::has_form;
 use super::json::{self, Members, Object, each};
 use super::{LogFacts, LogFault, LogFormat, LogHead, LogOptions, LogReader, LogRows};
 use crate::facts::{LoggedProbe, RowNumbers};
@@ -35,7 +34,7 @@ pub(super) const FORMAT: LogFormat = LogFormat {
 
 /// Whether it is that document, or the text beside which it is written.
 fn detects(head: &LogHead<'_>) -> bool {
-    json::has_any(head, &["\"irtt\":", "\"round_trips\":"]) || head.lines().any(|line| has_form(line, "seq=* rtt=*"))
+    json::has_any(head, &["\"irtt\":", "\"round_trips\":"])
 }
 
 fn read(input: &mut dyn BufRead, _: &LogOptions, rows: &mut LogRows<'_>) -> Result<LogFacts, LogFault> {
@@ -357,7 +356,6 @@ mod tests {
             assert!(fault(&LOG[..length]).line.is_some(), "{length}");
         }
         let text = "[Connecting] connecting to 192.0.2.2:2112\nseq=0 rtt=1.51ms rd=1ms sd=0.5ms ipdv=n/a\n";
-        assert!(is_detected(&FORMAT, text.as_bytes()));
         for text in [text, "{}"] {
             assert!(fault(text).hint.is_some_and(|hint| hint.contains("irtt client -o FILE")), "{text}");
         }
