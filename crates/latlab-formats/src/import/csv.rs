@@ -8,6 +8,8 @@
 //! A column has round trips only if its whole name says so (`rtt`, `round_trip_time`), else delays. One that has averages or
 //! halves by its name is refused unless the user names it.
 
+mod heading;
+
 use super::check::note;
 use super::field::{
     Commas, LogField, Scan, commas_of, is_blank_or_comment, is_decimal_comma, is_not_finite, signed, unit_of, whole,
@@ -15,6 +17,8 @@ use super::field::{
 };
 use super::log::are_rows;
 use super::{LineParser, LineUse, LogFacts, LogFault, LogFormat, LogHead, LogOptions, LogReader, LogRows};
+use heading::{Heading, column_called, listed};
+
 use crate::facts::{LoggedValue, RowNumbers};
 use crate::metric::Metric;
 use crate::plan::Kind;
@@ -31,14 +35,6 @@ pub(super) const FORMAT: LogFormat = LogFormat {
     reader: LogReader::Table(|options, head| open(UNKNOWN, options, head)),
 };
 
-/// Headings of numbers that count the rows.
-const IDS: [&str; 8] = ["id", "seq", "seqno", "icmp_seq", "packet", "n", "index", "cycle"];
-const INSTANTS: [&str; 5] = ["timestamp", "time", "date", "datetime", "ts"];
-/// Headings of round trips without unit, letters and digits alone.
-const ROUND_TRIPS: [&str; 6] = ["rtt", "rtts", "roundtrip", "roundtriptime", "roundtripdelay", "roundtriplatency"];
-/// Words of headings of figures that are not samples.
-const SUMMARIES: &str = " avg average averages mean means half halves halved min minimum minima max maximum maxima median medians \
-    percentile percentiles quantile quantiles pctl std stddev stdev stdevs mdev sd sigma deviation variance var ";
 /// What stands for a lost probe unless the user says it: the first word is the empty cell, the last one any number below 0.
 const LOST: &str = ",timeout,*,nan,negative";
 /// What separates cells, in the order in which it is tried: a comma may be that of a decimal number.
@@ -50,8 +46,6 @@ pub(super) const NOTHING: u8 = b'\n';
 /// The most bytes of a row with a cell of several lines.
 const CELL_BYTES_MAX: usize = 1 << 16;
 const NOT_CLOSED: &str = "a quote is not closed";
-/// The most columns that a message names.
-const LISTED: usize = 20;
 /// The rows that must agree before lines are taken for a table, and the most lines in front of it.
 const AGREEING: usize = 20;
 const IN_FRONT_MAX: usize = 100;
@@ -71,7 +65,7 @@ const UNKNOWN: TableKind = TableKind { tool: "csv", delimiter: None, column: Non
 
 /// Whether there is a table whose cells are not only words of prose.
 fn detects(head: &LogHead<'_>) -> bool {
-    if super::is_json(head) {
+    if head.is_json() {
         return false;
     }
     let Some(layout) = Layout::of(head, None) else {
@@ -189,9 +183,9 @@ impl<'a> Layout<'a> {
         let is_candidate = |at: &usize| {
             let has_numbers = rows.is_empty() || column(*at).any(is_numeric);
             let is_other = |heading: &Heading| {
-                let is_instant = INSTANTS.contains(&&*heading.name)
-                    && !(is_histogram && headings.iter().all(|own| own.unit.is_none()));
-                IDS.contains(&&*heading.name) || is_instant || (*at == 0 && heading.name == "count")
+                let is_instant =
+                    heading.is_instant() && !(is_histogram && headings.iter().all(|own| own.unit.is_none()));
+                heading.counts_rows() || is_instant || (*at == 0 && heading.name == "count")
             };
             has_numbers && !headings.get(*at).is_some_and(is_other)
         };
@@ -255,8 +249,8 @@ fn is_heading(cells: &[LogField<'_>]) -> bool {
     let is_value = |cell: &LogField<'_>| is_numeric(cell) || (cells.len() == 1 && begins_as_number(cell));
     let stands = |cell: &LogField<'_>| !cell.text.is_empty() && is_lost(LOST, cell.text);
     let is_known = |cell: &LogField<'_>| {
-        let Heading { name, unit, .. } = Heading::of(cell);
-        unit.is_some() || IDS.contains(&&*name) || INSTANTS.contains(&&*name)
+        let heading = Heading::of(cell);
+        heading.unit.is_some() || heading.counts_rows() || heading.is_instant()
     };
     cells.iter().any(has_letter)
         && !cells.iter().any(is_value)
@@ -265,103 +259,6 @@ fn is_heading(cells: &[LogField<'_>]) -> bool {
 
 fn begins_as_number(cell: &LogField<'_>) -> bool {
     signed(cell.text).1.first().is_some_and(|byte| byte.is_ascii_digit() || *byte == b'.')
-}
-
-struct Heading {
-    whole: String,
-    /// In lower case, without its unit.
-    name: String,
-    unit: Option<TimeUnit>,
-}
-
-impl Heading {
-    fn of(cell: &LogField<'_>) -> Heading {
-        let whole = String::from_utf8_lossy(cell.text).into_owned();
-        let lower = whole.to_lowercase();
-        let (name, unit) = name_and_unit(&lower);
-        Heading { name: name.to_owned(), unit, whole }
-    }
-
-    fn is_called(&self, name: &str) -> bool {
-        !name.is_empty() && (self.name == name || self.whole.to_lowercase() == name)
-    }
-
-    fn metric(&self) -> Metric {
-        let name: String = self.name.chars().filter(|char| !" _-".contains(*char)).collect();
-        if ROUND_TRIPS.contains(&&*name) { Metric::RoundTripDelay } else { Metric::Delay }
-    }
-
-    /// Refuses figures that are not samples: averages, halves, quantiles such as `p99` and `99%`.
-    fn expect_samples(&self) -> Result<(), LogFault> {
-        let lower = self.whole.to_lowercase().replace("/ 2", "/2").replace(" /2", "/2");
-        let is_figure = |word: &&str| {
-            let digits = word.trim_start_matches('p').trim_end_matches('%').trim_end_matches("th");
-            let is_quantile = digits.len() < word.len() && digits.bytes().all(|byte| byte.is_ascii_digit());
-            let is_known = SUMMARIES.contains(&format!(" {word} ")) || word.ends_with("avg") || word.ends_with("/2");
-            is_known || (is_quantile && (digits.len() > 1 || !word.starts_with('p')) && !digits.is_empty())
-        };
-        let Some(word) = lower.split(|char: char| !char.is_alphanumeric() && !"%/".contains(char)).find(is_figure)
-        else {
-            return Ok(());
-        };
-        let shown = whole(self.whole.as_bytes()).shown();
-        Err(LogFault::whole(format!("the column `{shown}` has figures (`{word}`), not samples"))
-            .hint(format!("`--column '{shown}'` imports its figures as delays, as they are")))
-    }
-}
-
-/// The parts of a heading: `rtt [s]`, `rtt(us)`, `rtt_ms`, `rtt ns`.
-fn name_and_unit(heading: &str) -> (&str, Option<TimeUnit>) {
-    let bracketed = [('[', ']'), ('(', ')')].into_iter().find_map(|(open, close)| {
-        let (name, unit) = heading.strip_suffix(close)?.rsplit_once(open)?;
-        Some((name.trim_end(), unit_named(unit.trim())?))
-    });
-    let suffixed = || {
-        let (name, unit) = heading.rsplit_once([' ', '_', '-', '.'])?;
-        Some((name.trim_end(), unit_named(unit)?))
-    };
-    match bracketed.or_else(suffixed) {
-        Some((name, unit)) => (name, Some(unit)),
-        None => (heading, unit_named(heading)),
-    }
-}
-
-/// The unit of that name in lower case.
-fn unit_named(name: &str) -> Option<TimeUnit> {
-    match name {
-        "ns" | "nsec" | "nsecs" | "nanosecond" | "nanoseconds" => Some(TimeUnit::Nanos),
-        // The micro sign and the Greek letter.
-        "us" | "\u{b5}s" | "\u{3bc}s" | "usec" | "usecs" | "microsecond" | "microseconds" => Some(TimeUnit::Micros),
-        "ms" | "msec" | "msecs" | "millisecond" | "milliseconds" => Some(TimeUnit::Millis),
-        "s" | "sec" | "secs" | "second" | "seconds" => Some(TimeUnit::Seconds),
-        _ => None,
-    }
-}
-
-/// The index of the column `wanted` among `columns`.
-fn column_called(headings: &[Heading], columns: usize, wanted: &str) -> Result<usize, LogFault> {
-    let (wanted, lower) = (wanted.trim(), wanted.trim().to_lowercase());
-    let mut called = (0..headings.len()).filter(|at| headings[*at].is_called(&lower));
-    match (called.next(), called.next(), wanted.parse::<usize>()) {
-        (Some(column), None, _) => Ok(column),
-        (Some(_), Some(_), _) => {
-            Err(LogFault::whole(format!("several columns are called `{wanted}`"))
-                .hint("`--column NUMBER` counts from 1"))
-        }
-        (None, _, Ok(number)) if (1..=columns).contains(&number) => Ok(number - 1),
-        (None, ..) => {
-            let what = format!("a column `{wanted}` is missing; columns: {}", listed(headings, columns));
-            Err(LogFault::whole(what).hint("choose one by its heading or number: `--column`"))
-        }
-    }
-}
-
-/// The headings of the columns, or their numbers.
-fn listed(headings: &[Heading], columns: usize) -> String {
-    let name = |at: usize| headings.get(at).map(|heading| format!("`{}`", whole(heading.whole.as_bytes()).shown()));
-    let shown = |at: usize| name(at).unwrap_or_else(|| (at + 1).to_string());
-    let more = if columns > LISTED { ", …" } else { "" };
-    (0..columns.min(LISTED)).map(shown).collect::<Vec<_>>().join(", ") + more
 }
 
 /// Whether `text` is one of the `words` that stand for a lost probe, in any case; `nan` may have a sign.
@@ -432,7 +329,7 @@ pub(super) fn open(kind: TableKind, options: &LogOptions, head: &LogHead<'_>) ->
         heading.expect_samples().map_err(|fault| LogFault { line: layout.heading.map(|(line, _)| line), ..fault })?;
     }
     let stated = kind.unit.or_else(|| heading.and_then(|heading| heading.unit));
-    let id = (0..headings.len()).find(|at| *at != value && Some(*at) != count && IDS.contains(&&*headings[*at].name));
+    let id = (0..headings.len()).find(|at| *at != value && Some(*at) != count && headings[*at].counts_rows());
     Ok(Box::new(Table {
         tool: kind.tool,
         delimiter: layout.delimiter,

@@ -180,6 +180,11 @@ pub struct LogHead<'a> {
 }
 
 impl<'a> LogHead<'a> {
+    /// Whether it begins as a document of JSON, which may be one line and may end lines as it wants.
+    pub(super) fn is_json(&self) -> bool {
+        matches!(self.bytes.trim_ascii_start(), [b'{' | b'[', ..])
+    }
+
     /// Its complete lines that are not blank, without their ends.
     pub fn lines(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
         self.numbered_lines().map(|(_, line)| line)

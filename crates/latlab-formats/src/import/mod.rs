@@ -96,16 +96,11 @@ pub fn format_of(head: &LogHead<'_>, typed: Option<&'static LogFormat>) -> Resul
     }
 }
 
-/// Whether `head` begins as a document of JSON, which may be one line and may end lines as it wants.
-fn is_json(head: &LogHead<'_>) -> bool {
-    matches!(head.bytes.trim_ascii_start(), [b'{' | b'[', ..])
-}
-
 /// Refuses lines that end with a carriage return alone, which outnumber the other ends: a line may have one within it.
 fn expect_line_ends(head: &LogHead<'_>) -> Result<(), LogFault> {
     let text = head.bytes.trim_ascii();
     let lone = memchr::memchr_iter(b'\r', text).filter(|at| text.get(at + 1) != Some(&b'\n')).count();
-    match !is_json(head) && lone > memchr::memchr_iter(b'\n', text).count() {
+    match !head.is_json() && lone > memchr::memchr_iter(b'\n', text).count() {
         true => Err(LogFault::whole("its lines end with a carriage return alone (`\\r`)")
             .hint("`tr '\\r' '\\n' < FILE | latlab import -`")),
         false => Ok(()),
@@ -118,7 +113,7 @@ fn endless_line(head: &LogHead<'_>) -> Option<usize> {
     let (lines, rest) = head.bytes.split_at(start);
     let is_row = |line: &[u8]| !matches!(line.trim_ascii(), [] | [b'#', ..]);
     let is_early = lines.split(|byte| *byte == b'\n').filter(|line| is_row(line)).count() <= 1;
-    let is_endless = !head.is_whole && !is_json(head) && is_early && (start == 0 || is_row(rest));
+    let is_endless = !head.is_whole && !head.is_json() && is_early && (start == 0 || is_row(rest));
     is_endless.then(|| memchr::memchr_iter(b'\n', lines).count() + 1)
 }
 

@@ -2,6 +2,7 @@
 
 use super::super::testing::{is_detected, read};
 use super::super::{LogBlock, LogEnd, format_of};
+use super::heading::unit_named;
 use super::*;
 
 /// The log of a round trip experiment.
