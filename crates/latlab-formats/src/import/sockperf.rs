@@ -14,7 +14,7 @@
 use super::check::{LogTotals, StatedValue, note};
 use super::field::{LogField, bounded, cells, whole};
 use super::form::captured;
-use super::{LineParser, LineUse, LogFacts, LogFault, LogFormat, LogHead, LogOptions, LogReader, LogRows};
+use super::{LineParser, LineUse, LogFacts, LogFault, LogFormat, LogHead, LogReader, LogRows};
 use crate::facts::LoggedProbe;
 use crate::plan::Kind;
 use crate::units::Nanos;
@@ -169,6 +169,7 @@ fn number_at(text: &[u8]) -> Option<u64> {
 mod tests {
     use super::super::LogBlock;
     use super::super::LogEnd;
+    use super::super::LogOptions;
     use super::super::testing::{is_detected, read};
     use super::*;
 
