@@ -72,27 +72,26 @@ fn detects(head: &LogHead<'_>) -> bool {
 /// The time of `line`, if it has the columns of a row: whole numbers behind a comma and a blank, with a direction in front of
 /// the size of a block.
 fn time_of_row(line: &[u8]) -> Option<u64> {
-    let mut numbers = [0; COLUMNS_MAX];
-    let mut columns = 0;
-    for cell in line.split(|byte| *byte == b',') {
-        let text = if columns == 0 { Some(cell) } else { cell.strip_prefix(b" ") };
-        let field = LogField { text: text.filter(|text| !text.is_empty())?, column: 1 };
-        let number = field.count().ok().or_else(|| priority(&field))?;
-        if let Some(place) = numbers.get_mut(columns) {
-            *place = number;
-        }
-        columns += 1;
-    }
-    let [time, second, third, fourth, fifth, ..] = numbers;
+    let mut cells = line.split(|byte| *byte == b',');
+    let first = cells.next();
+    let texts = first.into_iter().map(Some).chain(cells.map(|cell| cell.strip_prefix(b" ")));
+    let number = |text: Option<_>| {
+        let field = LogField { text: text?, column: 1 };
+        field.count().ok().or_else(|| priority(&field))
+    };
+    let numbers: Vec<u64> = texts.map(number).collect::<Option<_>>()?;
     let is_direction = |number| number < DIRECTIONS.len() as u64;
     // A block of 0 bytes stands for several of them; average and maximum have two columns.
-    let is_block = fourth == 0 || fourth >= BLOCK_MIN;
-    let is_row = match columns {
-        4 => is_direction(third) && is_block,
-        5..=COLUMNS_MAX => (is_direction(third) && is_block) || (is_direction(fourth) && fifth == 0),
-        _ => columns >= HISTOGRAM_COLUMNS && is_direction(second),
+    let is_block = |number| number == 0 || number >= BLOCK_MIN;
+    let is_row = match *numbers {
+        [_, _, direction, block] => is_direction(direction) && is_block(block),
+        [_, _, third, fourth, fifth, ..] if numbers.len() <= COLUMNS_MAX => {
+            (is_direction(third) && is_block(fourth)) || (is_direction(fourth) && fifth == 0)
+        }
+        [_, direction, ..] => numbers.len() >= HISTOGRAM_COLUMNS && is_direction(direction),
+        _ => false,
     };
-    is_row.then_some(time)
+    is_row.then_some(numbers[0])
 }
 
 /// A priority in the form of `log_prio`: `0x4001`.

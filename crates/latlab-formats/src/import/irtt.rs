@@ -47,16 +47,15 @@ fn read(input: &mut dyn BufRead, _: &LogOptions, rows: &mut LogRows<'_>) -> Resu
         numbers: RowNumbers::default(),
         first: None,
         trips: 0,
-        has_round_trips: false,
     };
     json::read(input, Object(&mut log)).map_err(|fault| match fault.line {
         None if fault.hint.is_none() => fault.hint("`irtt client -o FILE` writes it"),
         _ => fault,
     })?;
-    let IrttLog { facts, numbers, first, trips, has_round_trips, .. } = log;
+    let IrttLog { facts, numbers, first, trips, .. } = log;
     // Every probe has its row; where rows are missing the losses are unknown.
     let is_cut = first.is_some_and(|first| first > 0) || facts.totals.sent.is_some_and(|sent| sent != trips);
-    match has_round_trips {
+    match trips > 0 {
         true => Ok(LogFacts { states_losses: (numbers.missing > 0 || is_cut).then_some(false), ..facts }),
         false => Err(LogFault::whole("the log has no `round_trips`").hint("`irtt client -o FILE` writes them")),
     }
@@ -73,7 +72,6 @@ struct IrttLog<'a, 'r> {
     /// The number of the first row.
     first: Option<u64>,
     trips: u64,
-    has_round_trips: bool,
 }
 
 /// A clock of an end.
@@ -181,10 +179,7 @@ impl Members for IrttLog<'_, '_> {
                 self.params.length = self.params.length.filter(|length| *length > 0);
             }
             "stats" => self.sum_up(object.next_value()?),
-            "round_trips" => {
-                self.has_round_trips = true;
-                object.next_value_seed(each(|trip: RoundTrip| self.take(&trip)))?;
-            }
+            "round_trips" => object.next_value_seed(each(|trip: RoundTrip| self.take(&trip)))?,
             _ => json::ignore(object)?,
         }
         Ok(())

@@ -295,7 +295,7 @@ mod tests {
 
     #[test]
     fn messages_around_a_document_are_counted() {
-        let text = "[Connecting] to \u{fc}\nseq=1\nseq=2\r\n  {\"a\": \"}\\\"]\", \"round_trips\": []}\n\n\nbye";
+        let text = "[Connecting] to \u{fc}\nseq=1\nseq=2\r\n  {\"a\": \"}\\\"]\", \"round_trips\": [{\"seqno\": 0, \"lost\": \"true\", \"timestamps\": {\"client\": {}}}]}\n\n\nbye";
         let (_, end) = read(&irtt::FORMAT, &LogOptions::default(), false, text.as_bytes()).expect("a document");
         let first = [(1, "[Connecting] to \u{fc}".to_owned()), (2, "seq=1".to_owned()), (7, "bye".to_owned())];
         assert_eq!((end.others.count, &end.others.first[..]), (4, &first[..]));

@@ -68,7 +68,7 @@ impl PartialEq for LogFormat {
 }
 
 /// What a log states about all of its rows.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LogFacts {
     pub tool: String,
     /// The version of that tool, if the log has it.
@@ -108,25 +108,7 @@ pub struct LogFacts {
 impl LogFacts {
     /// Those of a log of `tool` that has nothing but its rows.
     pub fn of(tool: &str) -> LogFacts {
-        LogFacts {
-            tool: tool.to_owned(),
-            version: None,
-            metric: None,
-            started_ns: None,
-            interval_ns: None,
-            halves_doubled: false,
-            lost: 0,
-            states_losses: None,
-            irregular_ids: 0,
-            missing_ids: 0,
-            resolution_ns: None,
-            unit_assumed: false,
-            value_unit: None,
-            finer_digits: None,
-            totals: LogTotals::default(),
-            notes: Vec::new(),
-            cut_off: 0,
-        }
+        LogFacts { tool: tool.to_owned(), ..LogFacts::default() }
     }
 }
 

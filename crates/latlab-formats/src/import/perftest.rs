@@ -71,7 +71,7 @@ fn several() -> LogFault {
 
 fn parser(options: &LogOptions) -> Result<Box<dyn LineParser>, LogFault> {
     Ok(Box::new(PerftestLog {
-        samples: Samples::new(),
+        samples: Samples::default(),
         given: options.unit,
         unit: None,
         table: Table::Outside,
@@ -80,8 +80,9 @@ fn parser(options: &LogOptions) -> Result<Box<dyn LineParser>, LogFault> {
 }
 
 /// The samples of a log, and what it states about them.
+#[derive(Default)]
 struct Samples {
-    facts: LogFacts,
+    version: Option<String>,
     count: u64,
     numbers: RowNumbers,
     /// One unit of the last digit of a half: the finest and the coarsest.
@@ -92,12 +93,6 @@ struct Samples {
 }
 
 impl Samples {
-    fn new() -> Samples {
-        let facts =
-            LogFacts { metric: Some(Metric::RoundTripDelay), halves_doubled: true, ..LogFacts::of("RTI Perftest") };
-        Samples { facts, count: 0, numbers: RowNumbers::default(), steps: None, summaries: 0, figures: [None; 3] }
-    }
-
     /// Adds the round trip of a `half`, whose last digit is worth `step_ns`; `None` if it has more than 146 years.
     fn add(&mut self, id: Option<u64>, half_ns: i64, step_ns: i64, rows: &mut LogRows<'_>) -> Option<()> {
         let value_ns = half_ns.checked_mul(2).and_then(bounded)?;
@@ -119,12 +114,18 @@ impl Samples {
         let figures = if self.summaries == 1 { self.figures } else { [None; 3] };
         let [mean, min, max] = figures.map(|figure| figure.map(StatedValue::doubled));
         let (finest, coarsest) = self.steps.unwrap_or_default();
-        let mut facts = self.facts.clone();
-        (facts.irregular_ids, facts.missing_ids) = (self.numbers.irregular, self.numbers.missing);
-        (facts.value_unit, facts.unit_assumed) = (unit, unit.is_none());
-        facts.resolution_ns = unit.map(|_| Nanos(2 * finest));
-        facts.totals = LogTotals { min, mean, max, row_step_ns: 2 * coarsest, ..LogTotals::default() };
-        Ok(facts)
+        Ok(LogFacts {
+            version: self.version.take(),
+            metric: Some(Metric::RoundTripDelay),
+            halves_doubled: true,
+            irregular_ids: self.numbers.irregular,
+            missing_ids: self.numbers.missing,
+            resolution_ns: unit.map(|_| Nanos(2 * finest)),
+            unit_assumed: unit.is_none(),
+            value_unit: unit,
+            totals: LogTotals { min, mean, max, row_step_ns: 2 * coarsest, ..LogTotals::default() },
+            ..LogFacts::of("RTI Perftest")
+        })
     }
 }
 
@@ -169,7 +170,7 @@ impl LineParser for PerftestLog {
             if self.samples.count > 0 {
                 return Err(several());
             }
-            self.samples.facts.version = Some(version.shown());
+            self.samples.version = Some(version.shown());
         } else {
             return self.row(all, rows);
         }
@@ -257,7 +258,7 @@ impl PerftestLog {
 }
 
 fn read_json(input: &mut dyn BufRead, _: &LogOptions, rows: &mut LogRows<'_>) -> Result<LogFacts, LogFault> {
-    let mut log = PerftestDocument { samples: Samples::new(), lengths: 0, rows };
+    let mut log = PerftestDocument { samples: Samples::default(), lengths: 0, rows };
     json::read(input, Object(&mut log))?;
     match log.samples.count > 0 && log.lengths > 1 {
         true => Err(several()),

@@ -14,7 +14,7 @@
 use super::check::{LogTotals, StatedValue, note};
 use super::field::{LogField, bounded, cells, whole};
 use super::form::captured;
-use super::{LineParser, LineUse, LogFacts, LogFault, LogFormat, LogHead, LogOptions, LogReader, LogRows};
+use super::{LineParser, LineUse, LogFacts, LogFault, LogFormat, LogHead, LogReader, LogRows};
 use crate::facts::LoggedProbe;
 use crate::plan::Kind;
 use crate::units::Nanos;
@@ -28,7 +28,7 @@ pub(super) const FORMAT: LogFormat = LogFormat {
     options: &[],
     states_losses: true,
     detects,
-    reader: LogReader::Lines(parser),
+    reader: LogReader::Lines(|_| Ok(Box::<SockperfLog>::default())),
 };
 
 const PARAMETERS: &str = "test was performed using the following parameters: {}";
@@ -40,20 +40,6 @@ fn detects(head: &LogHead<'_>) -> bool {
     head.lines().any(is_one)
 }
 
-fn parser(_: &LogOptions) -> Result<Box<dyn LineParser>, LogFault> {
-    Ok(Box::new(SockperfLog {
-        facts: LogFacts::of("sockperf"),
-        size_bytes: None,
-        columns: None,
-        has_ended: false,
-        rows: 0,
-        has_parameters: false,
-        is_full_trip: false,
-        reply_every: None,
-        out_of_order: 0,
-    }))
-}
-
 /// The columns of the line above the rows: how many there are, and the first of the two instants.
 fn columns_of(line: &[u8]) -> Option<(usize, usize)> {
     let sent = cells(line, b',').position(|cell| cell.text.starts_with(b"txTime"))?;
@@ -61,6 +47,7 @@ fn columns_of(line: &[u8]) -> Option<(usize, usize)> {
     is_next.then(|| (cells(line, b',').count(), sent))
 }
 
+#[derive(Default)]
 struct SockperfLog {
     facts: LogFacts,
     size_bytes: Option<u32>,
@@ -99,7 +86,7 @@ impl LineParser for SockperfLog {
         if !self.has_ended {
             return Err(LogFault::whole("the log ends within its table: it was cut off"));
         }
-        let mut facts = self.facts.clone();
+        let mut facts = LogFacts { tool: "sockperf".into(), ..std::mem::take(&mut self.facts) };
         // What was sent counts messages without a reply too, from one with a reply to another.
         let due =
             |sent: u64| Some((sent.checked_sub(1)? / self.reply_every?.max(1) + 1).saturating_sub(self.out_of_order));
@@ -182,6 +169,7 @@ fn number_at(text: &[u8]) -> Option<u64> {
 mod tests {
     use super::super::LogBlock;
     use super::super::LogEnd;
+    use super::super::LogOptions;
     use super::super::testing::{is_detected, read};
     use super::*;
 
