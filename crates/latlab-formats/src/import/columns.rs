@@ -281,16 +281,18 @@ impl LineParser for ColumnLog {
     }
 
     fn finish(&mut self, rows: &mut LogRows<'_>) -> Result<LogFacts, LogFault> {
+        let is_cyclictest = self.tool == "cyclictest";
+        let assumed = is_cyclictest.then_some(TimeUnit::Micros);
         if let Some(stated) = self.stated {
-            unit_of(Some(stated), Some(self.unit()))
-                .map_err(|fault| fault.hint(format!("add `--unit {}`", stated.word())))?;
+            let unit = unit_of(Some(stated), self.given.or(assumed));
+            unit.map_err(|fault| fault.hint(format!("`--unit {}` is right", stated.word())))?;
         }
         let unit = self.unit();
         let unit_assumed = self.stated.is_none() && self.given.is_none();
-        if self.tool == "cyclictest" {
+        if is_cyclictest {
             self.columns.width_ns = Some(unit.nanos() as i64);
         }
-        let usual = if self.tool == "cyclictest" { Metric::WakeupLatency } else { Metric::Delay };
+        let usual = if is_cyclictest { Metric::WakeupLatency } else { Metric::Delay };
         let facts = self.columns.pass(self.tool, self.metric.unwrap_or(usual), unit, rows)?;
         Ok(LogFacts { unit_assumed, resolution_ns: facts.resolution_ns.filter(|_| !unit_assumed), ..facts })
     }
@@ -407,6 +409,9 @@ mod tests {
         let (block, end) = import(&OSLAT, None, GAPS).expect("a log of oslat");
         assert_eq!((rows(&block), end.contradictions.len()), (vec![(1_000, 560), (2_000, 15), (3_000, 1)], 0));
         assert_eq!(end.facts.notes, ["values are the upper edges of bins of 1000 ns"]);
+        assert!(
+            import(&RTLA, Some(TimeUnit::Nanos), TIMERS).is_err_and(|fault| fault.what.contains("in µs, not in ns"))
+        );
         let (block, end) = import(&RTLA, None, TIMERS).expect("a log of rtla");
         assert_eq!((rows(&block), end.contradictions.len()), (vec![(0, 1), (2_000, 15), (4_000, 2), (6_000, 2)], 0));
         assert_eq!((end.facts.cut_off, end.facts.notes.len(), block.metric), (2, 2, Some(Metric::WakeupLatency)));

@@ -107,11 +107,11 @@ impl LineParser for PercentileLog {
     }
 }
 
-/// Value, percentile and total count of a line, which in CSV has commas.
+/// Value, percentile and total count of a line, which in CSV has commas; the last line of Java ends with them.
 fn row_of(line: &[u8]) -> Option<[LogField<'_>; 3]> {
     let fields: Vec<_> = if line.contains(&b',') { cells(line, b',').collect() } else { words(line).collect() };
-    let [value, percentile, count, _] = fields.try_into().ok()?;
-    value.text.first().is_some_and(|byte| byte.is_ascii_digit()).then_some([value, percentile, count])
+    let [value, percentile, count] = *fields.first_chunk()?;
+    (fields.len() <= 4 && value.text.first().is_some_and(u8::is_ascii_digit)).then_some([value, percentile, count])
 }
 
 impl PercentileLog {
@@ -160,7 +160,7 @@ impl PercentileLog {
 mod tests {
     use super::super::LogOptions;
     use super::super::testing::{is_detected, read};
-    use super::super::{LogBlock, LogEnd};
+    use super::super::{LogBlock, LogEnd, LogOptions};
     use super::*;
 
     fn table(footer: &str) -> String {
@@ -190,7 +190,9 @@ mod tests {
              50.000%    3.62ms\n{table}-----\n\
              \x20 Latency Distribution (HdrHistogram - Uncorrected Latency)\n{table}  151 requests in 3.01s, 316.01KB read\n"
         );
+        let java = table.replace("         10            inf", "         10");
         for (text, unit, scale, notes) in [
+            (&*java, micros, 1, 1),
             (&*table, micros, 1, 1),
             (csv, micros, 1, 1),
             (&*wrk, None, 1_000, 2),

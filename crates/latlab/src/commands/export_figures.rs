@@ -285,6 +285,26 @@ pub(super) fn values(
     Ok(())
 }
 
+/// Mean and sample standard deviation of the finite singletons of each run, a line for each.
+pub(super) fn jitter(
+    export: &Export<'_>,
+    metric_name: Option<&str>,
+    unit: TimeUnit,
+    target: &mut OutputTarget<'_>,
+) -> Result<(), ExportBreak> {
+    let metric = metric(export, metric_name)?;
+    expect_unit(!metric.is_rate(), unit)?;
+    let scale = if metric.is_rate() { 1.0 } else { unit.nanos() };
+    for run in observed(export, &[Statistic::Mean, Statistic::Stddev].map(|of| Estimand::Statistic(metric, of)))? {
+        for (name, figure) in ["mean", "stdev"].into_iter().zip(&run.figures).filter(|_| run.excluded.is_none()) {
+            if let RunFigure::Finite { value, .. } = figure {
+                writeln!(target, "{name} {}", general(value / scale, DIGITS))?;
+            }
+        }
+    }
+    Ok(())
+}
+
 /// Each finite singleton of the runs that a comparison would compare as a number, one on each line.
 pub(super) fn singletons(
     export: &Export<'_>,

@@ -9,6 +9,7 @@ mod doctor;
 mod experiment_executor;
 mod export;
 mod export_figures;
+mod export_probes;
 mod exported_runs;
 mod import;
 mod keys;

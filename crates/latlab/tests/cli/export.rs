@@ -100,8 +100,11 @@ fn csv_json_lines_and_parquet_have_the_same_rows() {
     let csv = records(&Latlab::at(json.directory()).line("export closed").success().stdout);
     assert_eq!(csv.len(), rows.len());
     for (record, row) in csv.iter().zip(&rows) {
+        let delay = row["received_ns"].as_i64().zip(row["sent_ns"].as_i64()).map(|(received, sent)| received - sent);
+        let micros = delay.map_or(String::new(), |ns| format!("{}.{:03}", ns / 1_000, ns % 1_000));
         let row = row.as_object().expect("an object");
-        let expected = row.iter().map(|(name, value)| (name.clone(), as_field(value))).collect();
+        let leading = ("round_trip_delay_us".to_owned(), micros);
+        let expected = row.iter().map(|(name, value)| (name.clone(), as_field(value))).chain([leading]).collect();
         assert_eq!(*record, expected);
     }
     Latlab::at(json.directory()).line("export closed -o closed.parquet").stdout(empty()).stderr(empty()).success();
@@ -235,7 +238,9 @@ fn a_file_is_replaced_if_it_is_such_an_export() {
     let first = fs::read(ran.directory().join("x.csv")).expect("written");
     line("export closed -o x.csv").success();
     assert_eq!(fs::read(ran.directory().join("x.csv")).expect("written"), first);
-    for format in ["jsonl", "parquet", "hlog", "values", "benchstat", "prometheus"] {
+    for format in
+        ["jsonl", "parquet", "hlog", "values", "benchstat", "prometheus", "roundtrip-csv", "irtt-json", "jitter"]
+    {
         let refused = line(&format!("export closed -o x.csv --format {format}"));
         refused
             .stderr(contains("nothing in it shows that it is an export of this format"))
@@ -243,7 +248,7 @@ fn a_file_is_replaced_if_it_is_such_an_export() {
             .failure(2);
         line(&format!("export closed -o x.{format} --format {format}")).success();
         let again = line(&format!("export closed -o x.{format} --format {format}"));
-        again.failure(if format == "values" { 2 } else { 0 });
+        again.failure(if matches!(format, "values" | "jitter") { 2 } else { 0 });
     }
     assert_eq!(fs::read(ran.directory().join("x.csv")).expect("kept"), first);
     line("export closed -o x.csv --format jsonl --force").success();
@@ -287,4 +292,64 @@ fn a_damaged_recording_leaves_no_file() {
         fs::read_dir(ran.directory()).expect("readable").map(|it| it.expect("an entry").file_name()).collect();
     assert_eq!(names, ["x"]);
     Latlab::new().line("export nothing").stderr(contains("no recording at `nothing`")).failure(2);
+}
+
+/// The summary of `recording` in the directory of `ran`.
+#[track_caller]
+fn round_trips(ran: &Finished, recording: &str) -> Value {
+    let summary = Latlab::at(ran.directory()).line(&format!("summary {recording} --json"));
+    let summary = summary.start().exits_with_one_of(&[0, 4]).json();
+    let figures = &summary["metrics"]["round_trip_delay"];
+    json!([figures["min"], figures["mean"], figures["max"], figures["stddev"], summary["answered"], figures["lost"]])
+}
+
+#[test]
+fn the_forms_of_other_tools_are_imported_with_the_same_round_trips() {
+    let ran = lab_with(&[("recordings/good/scheduled", "x")]).line("export x --format jitter").success();
+    let own = round_trips(&ran, "x");
+    let line = |line: &str| Latlab::at(ran.directory()).line(line).success();
+    for (format, metric) in [
+        ("roundtrip-csv", ""),
+        ("four-times", ""),
+        ("irtt-json", ""),
+        ("hlog", ""),
+        ("values --singletons", " --from numbers --unit ns --metric round_trip_delay"),
+    ] {
+        line(&format!("export x --format {format} -o out --force"));
+        line(&format!("import out -o again{metric}"));
+        let again = round_trips(&ran, "again");
+        if format == "hlog" {
+            let close = |place: usize| again[place].as_f64().zip(own[place].as_f64()).expect("figures");
+            assert!((0..4).map(close).all(|(a, b)| (a - b).abs() <= b * 0.002), "{own} {again}");
+        } else {
+            assert_eq!(again.as_array().map(|all| &all[..5]), own.as_array().map(|all| &all[..5]), "{format}");
+        }
+        assert!(again[5] == own[5] || !["irtt-json", "hlog"].contains(&format), "{own} {again}");
+        fs::remove_dir_all(ran.directory().join("again")).expect("own");
+    }
+    let micros = |place: usize| own[place].as_f64().expect("a figure") / 1e3;
+    let jitter: Vec<(&str, f64)> = ran
+        .stdout
+        .lines()
+        .map(|line| line.split_once(' ').map(|(name, value)| (name, value.parse().expect("a number"))).expect(line))
+        .collect();
+    assert_eq!(jitter.iter().map(|(name, _)| *name).collect::<Vec<_>>(), ["mean", "stdev"]);
+    assert!((jitter[0].1 - micros(1)).abs() < 1e-6 && (jitter[1].1 - micros(3)).abs() < 1e-6, "{jitter:?} {own}");
+}
+
+#[test]
+fn a_form_of_probes_is_of_one_run_and_of_probes() {
+    let lab = lab_with(&[
+        ("recordings/good/closed", "s/a"),
+        ("recordings/good/closed", "s/b"),
+        ("recordings/old/1.3-wakeup", "w"),
+    ]);
+    let ran = lab.line("export s --format four-times").stderr(contains("cannot write 2 runs in one file")).failure(2);
+    let line = |line: &str| Latlab::at(ran.directory()).line(line);
+    line("export w --format irtt-json").stderr(contains("no table `probes`")).failure(2);
+    line("export s --format roundtrip-csv --unit us").stderr(contains("--unit")).failure(2);
+    let ran = line("export s/a --format roundtrip-csv")
+        .stderr(contains("left out: 5 probes, which were lost or late"))
+        .success();
+    assert_eq!(ran.stdout.lines().count(), 1 + 1_992);
 }

@@ -46,6 +46,7 @@ const EXPORTED: [&str; 5] = [
 const EXPORT: &str = "
 export 1.11-values
 export 1.11-values --format jsonl
+export 1.11-values --format jitter
 export 1.11-values --format hlog
 export closed --format benchstat
 export closed --format values --statistic mean --unit us
@@ -60,6 +61,7 @@ export closed stream-down --format hlog
 export closed --format hlog --metric response_time
 export closed --format values --metric rtt
 export closed --format values --statistic p999
+export closed --format jitter --unit ms
 export closed --unit us
 ";
 

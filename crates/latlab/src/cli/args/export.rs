@@ -31,7 +31,8 @@ pub struct ExportContentArgs {
     /// Format [default: that of the end of FILE, else csv]
     ///
     /// Every row: csv, jsonl or parquet, with the conditions of its run. Histograms: hlog for HdrHistogram, prometheus for
-    /// the textfile collector of node_exporter. Figures of runs: values for ministat, benchstat for benchstat.
+    /// the textfile collector of node_exporter. Figures of runs: values for ministat, benchstat for benchstat, jitter for mean
+    /// and standard deviation. Probes of one run: roundtrip-csv, four-times, or irtt-json as irtt writes it.
     #[arg(long, value_name = "FORMAT")]
     pub format: Option<ExportFormat>,
     /// Table of csv, jsonl and parquet [default: the main one of the kind]
@@ -49,7 +50,7 @@ pub struct ExportContentArgs {
     /// Each probe for values, instead of a statistic of each run; lost ones are left out
     #[arg(long, conflicts_with = "statistic")]
     pub singletons: bool,
-    /// Unit of values [default: ns]
+    /// Unit of values and jitter [default: ns, of jitter us]
     #[arg(long, value_name = "UNIT", value_parser = value::time_unit())]
     pub unit: Option<TimeUnit>,
     /// Only recordings of this kind [default: all, which must be of one kind]
@@ -90,6 +91,14 @@ pub enum ExportFormat {
     Benchstat,
     /// Metrics for node_exporter.
     Prometheus,
+    /// Round trips of one run in seconds, with a heading.
+    RoundtripCsv,
+    /// Number and four instants of each answered probe of one run, in ns.
+    FourTimes,
+    /// Probes of one run as irtt writes them.
+    IrttJson,
+    /// Mean and standard deviation of each run, a line for each.
+    Jitter,
 }
 
 impl ExportFormat {
@@ -103,6 +112,10 @@ impl ExportFormat {
             ExportFormat::Values => "values",
             ExportFormat::Benchstat => "benchstat",
             ExportFormat::Prometheus => "prometheus",
+            ExportFormat::RoundtripCsv => "roundtrip-csv",
+            ExportFormat::FourTimes => "four-times",
+            ExportFormat::IrttJson => "irtt-json",
+            ExportFormat::Jitter => "jitter",
         }
     }
 }

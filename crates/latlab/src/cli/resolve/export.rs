@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::cli::args::{ExportArgs, ExportContentArgs, ExportFormat};
 use crate::cli::value::out_of_place;
 use crate::diagnostics::Failure;
+use crate::formats::export::probes::ProbeForm;
 use crate::plan::Kind;
 use crate::recording::RecordedTable;
 use crate::units::human::TimeUnit;
@@ -58,6 +59,15 @@ pub enum ExportContent {
     Prometheus {
         metric: Option<String>,
     },
+    /// The probes of one run.
+    Probes {
+        form: ProbeForm,
+    },
+    /// Mean and standard deviation of each run.
+    Jitter {
+        metric: Option<String>,
+        unit: TimeUnit,
+    },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,6 +118,10 @@ fn content(typed: &ExportContentArgs, format: ExportFormat) -> Result<ExportCont
         (None, ExportFormat::Hlog) => ExportContent::Hlog { metric },
         (None, ExportFormat::Benchstat) => ExportContent::Benchstat { metric },
         (None, ExportFormat::Prometheus) => ExportContent::Prometheus { metric },
+        (None, ExportFormat::RoundtripCsv) => ExportContent::Probes { form: ProbeForm::RoundtripCsv },
+        (None, ExportFormat::FourTimes) => ExportContent::Probes { form: ProbeForm::FourTimes },
+        (None, ExportFormat::IrttJson) => ExportContent::Probes { form: ProbeForm::IrttJson },
+        (None, ExportFormat::Jitter) => ExportContent::Jitter { metric, unit: typed.unit.unwrap_or(TimeUnit::Micros) },
         (None, _) if typed.singletons => ExportContent::Singletons { metric, unit },
         (None, _) => {
             ExportContent::Values { metric, statistic: typed.statistic.clone().unwrap_or_else(|| "p50".into()), unit }
@@ -120,10 +134,11 @@ fn expect_in_place(typed: &ExportContentArgs, format: ExportFormat, rows: Option
     let with = format!("--format {}", format.word());
     let refuse = |option, cause, hint| Err(out_of_place(option, &with, cause, hint));
     let is_values = format == ExportFormat::Values;
+    let are_probes = matches!(format, ExportFormat::RoundtripCsv | ExportFormat::FourTimes | ExportFormat::IrttJson);
     if typed.histogram && !matches!(rows, Some(RowFormat::Csv | RowFormat::Jsonl)) {
         return refuse("--histogram", "bins are printed as text", "`--format csv` or `--format jsonl`");
     }
-    if typed.metric.is_some() && rows.is_some() && !typed.histogram {
+    if typed.metric.is_some() && (are_probes || rows.is_some()) && !typed.histogram {
         return refuse("--metric", "rows have instants, from which every metric follows", "leave it out");
     }
     if typed.table.is_some() && rows.is_none() {
@@ -134,7 +149,8 @@ fn expect_in_place(typed: &ExportContentArgs, format: ExportFormat, rows: Option
         ("--singletons", typed.singletons),
         ("--unit", typed.unit.is_some()),
     ] {
-        if is_typed && !is_values {
+        let is_unit_of_jitter = option == "--unit" && format == ExportFormat::Jitter;
+        if is_typed && !is_values && !is_unit_of_jitter {
             return refuse(option, "only numbers without names have a choice of it", "`--format values`");
         }
     }
