@@ -130,7 +130,7 @@ impl Columns {
     /// Takes a bin.
     ///
     /// # Errors
-    /// It is not above the last one, or the histogram is too large.
+    /// The histogram is too large.
     pub(super) fn bin(&mut self, value_ns: i64, counts: &[u64]) -> Result<(), LogFault> {
         let width = self.latest.map(|latest| value_ns.saturating_sub(latest));
         self.width_ns = [self.width_ns, width].into_iter().flatten().min();
@@ -155,7 +155,7 @@ impl Columns {
         self.left_out.get(column) != Some(&true)
     }
 
-    /// The figures of the columns that are counted; without them the log ended too early.
+    /// Count and figure of each column that is counted.
     fn stated(&self, total: Total) -> impl Iterator<Item = (u64, i64)> {
         let sums = self.sums.iter().enumerate().filter(|(column, _)| self.counts(*column));
         sums.filter_map(move |(column, sum)| Some((*sum, (*self.totals[total as usize].get(column)?)?)))
@@ -204,7 +204,7 @@ impl Columns {
         }
         let edge = if self.is_open { "upper" } else { "lower" };
         let is_wide = self.is_open || step_ns > unit.nanos() as i64;
-        let widths = is_wide.then(|| format!("values are the {edge} edges of bins of {} ns", step_ns));
+        let widths = is_wide.then(|| format!("values are the {edge} edges of bins of {step_ns} ns"));
         let left_out = self.left_out.iter().filter(|is_left_out| **is_left_out).count();
         let other = note(left_out as u64, "column", "of interrupts (IRQ) or returns (Usr) left out");
         Ok(LogFacts {
