@@ -4,53 +4,34 @@
 use std::ffi::c_int;
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 
-use crate::address::{Address, AddressFamily};
-use crate::socket::{get, set};
+use rustix::net::{self, SocketFlags, SocketType, ipproto, sockopt};
+
+use crate::address::AddressFamily;
+use crate::socket::{opened, set};
 use crate::{done, length};
 
-/// A blocking TCP socket that children do not inherit. [tcp(7)](https://man7.org/linux/man-pages/man7/tcp.7.html)
+/// A blocking TCP socket that children do not inherit.
 pub fn tcp(family: AddressFamily) -> io::Result<OwnedFd> {
-    stream_socket(family, 0)
+    opened(family, SocketType::STREAM, SocketFlags::empty(), ipproto::TCP)
 }
 
 /// The same for a socket that is to listen: [`accept`] never sleeps.
 pub fn tcp_listener(family: AddressFamily) -> io::Result<OwnedFd> {
-    stream_socket(family, libc::SOCK_NONBLOCK)
-}
-
-fn stream_socket(family: AddressFamily, flags: c_int) -> io::Result<OwnedFd> {
-    let domain = match family {
-        AddressFamily::Ipv4 => libc::AF_INET,
-        AddressFamily::Ipv6 => libc::AF_INET6,
-    };
-    // SAFETY: takes no pointers.
-    let fd = unsafe { libc::socket(domain, libc::SOCK_STREAM | libc::SOCK_CLOEXEC | flags, libc::IPPROTO_TCP) };
-    done(fd)?;
-    // SAFETY: the call has just made this descriptor, which has no other owner.
-    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+    opened(family, SocketType::STREAM, SocketFlags::NONBLOCK, ipproto::TCP)
 }
 
 /// Listens for connections, of which `backlog` may wait to be accepted.
-/// [listen(2)](https://man7.org/linux/man-pages/man2/listen.2.html)
 pub fn listen(socket: BorrowedFd<'_>, backlog: u16) -> io::Result<()> {
-    // SAFETY: takes no pointers.
-    done(unsafe { libc::listen(socket.as_raw_fd(), c_int::from(backlog)) })
+    Ok(net::listen(socket, backlog.into())?)
 }
 
 /// The next connection, blocking and not inherited by children, with its peer; `WouldBlock` if none waits.
-/// [accept4(2)](https://man7.org/linux/man-pages/man2/accept.2.html)
 pub fn accept(listener: BorrowedFd<'_>) -> io::Result<(OwnedFd, SocketAddr)> {
-    let mut peer = Address::empty();
-    let (place, length) = peer.places();
-    // SAFETY: both pointers are into `peer`, which is exclusive and outlives the call; the length is its capacity.
-    let fd = unsafe { libc::accept4(listener.as_raw_fd(), place, length, libc::SOCK_CLOEXEC) };
-    done(fd)?;
-    // SAFETY: the call has just made this descriptor, which has no other owner.
-    let connection = unsafe { OwnedFd::from_raw_fd(fd) };
+    let (connection, peer) = net::acceptfrom_with(listener, SocketFlags::CLOEXEC)?;
     // A connection that was reset before it is accepted may have no address.
-    let peer = peer.to_socket_addr().ok_or(io::ErrorKind::ConnectionAborted)?;
+    let peer = peer.and_then(|peer| SocketAddr::try_from(peer).ok()).ok_or(io::ErrorKind::ConnectionAborted)?;
     Ok((connection, peer))
 }
 
@@ -73,10 +54,9 @@ pub fn send_now(socket: BorrowedFd<'_>, bytes: &[u8]) -> io::Result<usize> {
     })
 }
 
-/// Makes every write leave at once instead of waiting for the acknowledgement of the one before (TCP_NODELAY,
-/// [tcp(7)](https://man7.org/linux/man-pages/man7/tcp.7.html)).
+/// Makes every write leave at once instead of waiting for the acknowledgement of the one before (TCP_NODELAY).
 pub fn set_no_delay(socket: BorrowedFd<'_>) -> io::Result<()> {
-    set(socket, libc::IPPROTO_TCP, libc::TCP_NODELAY, &c_int::from(true))
+    Ok(sockopt::set_tcp_nodelay(socket, true)?)
 }
 
 /// The number of unsent bytes in the send buffer above which a send call sleeps (TCP_NOTSENT_LOWAT,
@@ -85,19 +65,15 @@ pub fn set_unsent_limit(socket: BorrowedFd<'_>, bytes: u32) -> io::Result<()> {
     set(socket, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, &c_int::try_from(bytes).unwrap_or(c_int::MAX))
 }
 
-/// Permits binding a port of which earlier connections are in TIME_WAIT (SO_REUSEADDR,
-/// [socket(7)](https://man7.org/linux/man-pages/man7/socket.7.html)). Two listeners still cannot share a port.
+/// Permits binding a port of which earlier connections are in TIME_WAIT (SO_REUSEADDR). Two listeners still cannot share a
+/// port.
 pub fn reuse_address(socket: BorrowedFd<'_>) -> io::Result<()> {
-    set(socket, libc::SOL_SOCKET, libc::SO_REUSEADDR, &c_int::from(true))
+    Ok(sockopt::set_socket_reuseaddr(socket, true)?)
 }
 
-/// The pending error of a connection attempt or a connection (SO_ERROR,
-/// [socket(7)](https://man7.org/linux/man-pages/man7/socket.7.html)). Reading it clears it.
+/// The pending error of a connection attempt or a connection (SO_ERROR). Reading it clears it.
 pub fn take_error(socket: BorrowedFd<'_>) -> io::Result<()> {
-    match get(socket, libc::SOL_SOCKET, libc::SO_ERROR)? {
-        0 => Ok(()),
-        errno => Err(io::Error::from_raw_os_error(errno)),
-    }
+    Ok(sockopt::socket_error(socket)??)
 }
 
 /// Counts of a connection (TCP_INFO, linux/tcp.h;
@@ -130,17 +106,9 @@ pub fn unacknowledged(socket: BorrowedFd<'_>) -> io::Result<u64> {
     Ok(u64::try_from(bytes).unwrap_or(0))
 }
 
-/// The name of the congestion control algorithm, such as `cubic` (TCP_CONGESTION,
-/// [tcp(7)](https://man7.org/linux/man-pages/man7/tcp.7.html)).
+/// The name of the congestion control algorithm, such as `cubic` (TCP_CONGESTION).
 pub fn congestion_control(socket: BorrowedFd<'_>) -> io::Result<String> {
-    const NAME_BYTES: usize = 16;
-    let mut name = [0_u8; NAME_BYTES];
-    let mut length = NAME_BYTES as libc::socklen_t;
-    let place = name.as_mut_ptr().cast();
-    // SAFETY: the kernel writes at most `length` bytes into `name`.
-    done(unsafe { libc::getsockopt(socket.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_CONGESTION, place, &mut length) })?;
-    let end = name.iter().position(|byte| *byte == 0).unwrap_or(NAME_BYTES);
-    Ok(String::from_utf8_lossy(&name[..end]).into_owned())
+    Ok(sockopt::tcp_congestion(socket)?)
 }
 
 #[cfg(test)]
@@ -169,7 +137,7 @@ mod tests {
     #[test]
     fn options_and_counts_of_a_connection_can_be_read() {
         let (near, far) = pair();
-        let no_delay = || get(near.as_fd(), libc::IPPROTO_TCP, libc::TCP_NODELAY).expect("an option");
+        let no_delay = || i32::from(sockopt::tcp_nodelay(near.as_fd()).expect("an option"));
         assert_eq!(no_delay(), 0);
         set_no_delay(near.as_fd()).expect("an option");
         set_unsent_limit(near.as_fd(), 1 << 18).expect("an option");

@@ -3,46 +3,46 @@
 use std::ffi::c_int;
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
 
-use crate::address::{Address, AddressFamily};
+use rustix::net::sockopt::{self, Timeout};
+use rustix::net::{self, Protocol, SocketFlags, SocketType, ipproto};
+
+use crate::address::AddressFamily;
 use crate::done;
 
 /// A blocking UDP socket that children do not inherit.
-/// [socket(2)](https://man7.org/linux/man-pages/man2/socket.2.html)
 pub fn udp(family: AddressFamily) -> io::Result<OwnedFd> {
+    opened(family, SocketType::DGRAM, SocketFlags::empty(), ipproto::UDP)
+}
+
+pub(crate) fn opened(
+    family: AddressFamily,
+    kind: SocketType,
+    flags: SocketFlags,
+    protocol: Protocol,
+) -> io::Result<OwnedFd> {
     let domain = match family {
-        AddressFamily::Ipv4 => libc::AF_INET,
-        AddressFamily::Ipv6 => libc::AF_INET6,
+        AddressFamily::Ipv4 => net::AddressFamily::INET,
+        AddressFamily::Ipv6 => net::AddressFamily::INET6,
     };
-    // SAFETY: takes no pointers.
-    let fd = unsafe { libc::socket(domain, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, libc::IPPROTO_UDP) };
-    done(fd)?;
-    // SAFETY: the call has just made this descriptor, which has no other owner.
-    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+    Ok(net::socket_with(domain, kind, flags | SocketFlags::CLOEXEC, Some(protocol))?)
 }
 
-/// Sets the local address. [bind(2)](https://man7.org/linux/man-pages/man2/bind.2.html)
+/// Sets the local address.
 pub fn bind(socket: BorrowedFd<'_>, local: SocketAddr) -> io::Result<()> {
-    let local = Address::from(local);
-    // SAFETY: pointer and length describe `local`, which outlives the call.
-    done(unsafe { libc::bind(socket.as_raw_fd(), local.as_ptr(), local.length()) })
+    Ok(net::bind(socket, &local)?)
 }
 
-/// Sets the only peer. [connect(2)](https://man7.org/linux/man-pages/man2/connect.2.html)
+/// Sets the only peer.
 pub fn connect(socket: BorrowedFd<'_>, peer: SocketAddr) -> io::Result<()> {
-    let peer = Address::from(peer);
-    // SAFETY: pointer and length describe `peer`, which outlives the call.
-    done(unsafe { libc::connect(socket.as_raw_fd(), peer.as_ptr(), peer.length()) })
+    Ok(net::connect(socket, &peer)?)
 }
 
-/// The local address. [getsockname(2)](https://man7.org/linux/man-pages/man2/getsockname.2.html)
+/// The local address.
 pub fn local_address(socket: BorrowedFd<'_>) -> io::Result<SocketAddr> {
-    let mut local = Address::empty();
-    let (place, length) = local.places();
-    // SAFETY: both pointers are into `local`, which is exclusive and outlives the call; the length is its capacity.
-    done(unsafe { libc::getsockname(socket.as_raw_fd(), place, length) })?;
-    local.to_socket_addr().ok_or_else(|| io::ErrorKind::InvalidData.into())
+    Ok(SocketAddr::try_from(net::getsockname(socket)?)?)
 }
 
 /// [setsockopt(2)](https://man7.org/linux/man-pages/man2/setsockopt.2.html)
@@ -50,15 +50,6 @@ pub(crate) fn set<T: Copy>(socket: BorrowedFd<'_>, level: c_int, option: c_int, 
     let length = size_of::<T>() as libc::socklen_t;
     // SAFETY: pointer and length describe `value`, which the kernel only reads.
     done(unsafe { libc::setsockopt(socket.as_raw_fd(), level, option, (&raw const *value).cast(), length) })
-}
-
-/// [getsockopt(2)](https://man7.org/linux/man-pages/man2/getsockopt.2.html), for options that are one number.
-pub(crate) fn get(socket: BorrowedFd<'_>, level: c_int, option: c_int) -> io::Result<c_int> {
-    let mut value: c_int = 0;
-    let mut length = size_of::<c_int>() as libc::socklen_t;
-    // SAFETY: the kernel writes at most `length` bytes into `value`, and any bits are a valid number.
-    done(unsafe { libc::getsockopt(socket.as_raw_fd(), level, option, (&raw mut value).cast(), &mut length) })?;
-    Ok(value)
 }
 
 /// Sends and receives through one interface only (SO_BINDTODEVICE,
@@ -73,22 +64,18 @@ pub fn bind_to_device(socket: BorrowedFd<'_>, interface: &str) -> io::Result<()>
     set(socket, libc::SOL_SOCKET, libc::SO_BINDTODEVICE, &name)
 }
 
-/// The time after which a receive call stops sleeping, rounded up to the kernel's tick (SO_RCVTIMEO,
-/// [socket(7)](https://man7.org/linux/man-pages/man7/socket.7.html)). Zero means no limit.
+/// The time after which a receive call stops sleeping, rounded up to the kernel's tick (SO_RCVTIMEO). Zero means no limit.
 pub fn set_receive_timeout(socket: BorrowedFd<'_>, timeout_ns: i64) -> io::Result<()> {
-    set(socket, libc::SOL_SOCKET, libc::SO_RCVTIMEO, &timeval(timeout_ns))
+    Ok(sockopt::set_socket_timeout(socket, Timeout::Recv, span(timeout_ns))?)
 }
 
-/// The time after which a send call stops sleeping for space in the send buffer (SO_SNDTIMEO,
-/// [socket(7)](https://man7.org/linux/man-pages/man7/socket.7.html)).
+/// The time after which a send call stops sleeping for space in the send buffer (SO_SNDTIMEO).
 pub fn set_send_timeout(socket: BorrowedFd<'_>, timeout_ns: i64) -> io::Result<()> {
-    set(socket, libc::SOL_SOCKET, libc::SO_SNDTIMEO, &timeval(timeout_ns))
+    Ok(sockopt::set_socket_timeout(socket, Timeout::Send, span(timeout_ns))?)
 }
 
-fn timeval(span_ns: i64) -> libc::timeval {
-    // Rounded up: a span below a microsecond must not become zero, which means no limit.
-    let micros = (span_ns.max(0) + 999) / 1_000;
-    libc::timeval { tv_sec: (micros / 1_000_000) as _, tv_usec: (micros % 1_000_000) as _ }
+fn span(ns: i64) -> Option<Duration> {
+    (ns > 0).then(|| Duration::from_nanos(ns.unsigned_abs()))
 }
 
 /// How long a receive call polls the driver before it sleeps (SO_BUSY_POLL,
@@ -101,21 +88,16 @@ pub fn set_busy_poll(socket: BorrowedFd<'_>, busy_poll_us: u32) -> io::Result<()
 /// `net.core.rmem_max` ([socket(7)](https://man7.org/linux/man-pages/man7/socket.7.html)). The kernel doubles the
 /// requested size for its bookkeeping.
 pub fn set_receive_buffer(socket: BorrowedFd<'_>, bytes: u32) -> io::Result<u32> {
-    let bytes = c_int::try_from(bytes).unwrap_or(c_int::MAX);
-    if set(socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, &bytes).is_err() {
-        set(socket, libc::SOL_SOCKET, libc::SO_RCVBUF, &bytes)?;
-    }
-    get(socket, libc::SOL_SOCKET, libc::SO_RCVBUF).map(|given| given.max(0) as u32)
+    let forced = sockopt::set_socket_recv_buffer_size_force(socket, bytes as usize);
+    forced.or_else(|_| sockopt::set_socket_recv_buffer_size(socket, bytes as usize))?;
+    Ok(sockopt::socket_recv_buffer_size(socket)? as u32)
 }
 
-/// Requests a send buffer and returns the granted size, as [`set_receive_buffer`]: SO_SNDBUFFORCE if permitted, else
-/// SO_SNDBUF within `net.core.wmem_max` ([socket(7)](https://man7.org/linux/man-pages/man7/socket.7.html)).
+/// The same for the send buffer and `net.core.wmem_max`.
 pub fn set_send_buffer(socket: BorrowedFd<'_>, bytes: u32) -> io::Result<u32> {
-    let bytes = c_int::try_from(bytes).unwrap_or(c_int::MAX);
-    if set(socket, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, &bytes).is_err() {
-        set(socket, libc::SOL_SOCKET, libc::SO_SNDBUF, &bytes)?;
-    }
-    get(socket, libc::SOL_SOCKET, libc::SO_SNDBUF).map(|given| given.max(0) as u32)
+    let forced = sockopt::set_socket_send_buffer_size_force(socket, bytes as usize);
+    forced.or_else(|_| sockopt::set_socket_send_buffer_size(socket, bytes as usize))?;
+    Ok(sockopt::socket_send_buffer_size(socket)? as u32)
 }
 
 /// Whether datagrams leave with a UDP checksum: SO_NO_CHECK
@@ -182,12 +164,6 @@ mod tests {
     use std::os::fd::AsFd;
 
     use super::*;
-
-    #[test]
-    fn a_span_below_a_microsecond_is_rounded_up() {
-        assert_eq!(timeval(1).tv_usec, 1);
-        assert_eq!((timeval(1_500_000_000).tv_sec, timeval(1_500_000_000).tv_usec), (1, 500_000));
-    }
 
     #[test]
     fn options_are_accepted_by_the_kernel() {

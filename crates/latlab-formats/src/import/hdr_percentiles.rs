@@ -158,7 +158,6 @@ impl PercentileLog {
 
 #[cfg(test)]
 mod tests {
-    use super::super::LogOptions;
     use super::super::testing::{is_detected, read};
     use super::super::{LogBlock, LogEnd, LogOptions};
     use super::*;

@@ -6,7 +6,7 @@ use thiserror::Error;
 
 use super::field::whole;
 use super::json::Documents;
-use super::{FORMATS, LineParser, LineUse, LogFacts, LogFault, LogFormat, LogHead, LogOptions, LogReader, LogRows};
+use super::{LineParser, LineUse, LogFacts, LogFault, LogFormat, LogHead, LogOptions, LogReader, LogRows};
 
 /// The most bytes of a line.
 pub(super) const LINE_BYTES_MAX: usize = 1 << 20;
@@ -70,28 +70,14 @@ impl From<LogFault> for LogError {
     }
 }
 
-/// Refuses an option that logs of `format` have no use for.
-fn expect_used(format: &LogFormat, options: &LogOptions) -> Result<(), LogFault> {
-    let Some(unused) = options.given().find(|option| !format.options.contains(option)) else { return Ok(()) };
-    let using = FORMATS.iter().filter(|format| format.options.contains(&unused));
-    let names: Vec<_> = using.map(|format| format!("`{}`", format.name)).collect();
-    Err(LogFault::whole(format!("`{unused}` has no meaning for this format: {}", format.title))
-        .hint(format!("leave it out; formats that use it: {}", names.join(", "))))
-}
-
-/// Reads the log `input` of `format` to its end, into `rows`. Lines that are no rows are skipped and counted; malformed rows
-/// are, if `skip_bad`. A document is one value, of which no part is skipped.
-///
-/// # Errors
-/// The first fault, or that of the system. An option that the format has no use for is a fault before the log is read.
-pub fn read_log(
+/// The work of `read_log`.
+pub(super) fn read(
     format: &LogFormat,
     input: &mut dyn Read,
     options: &LogOptions,
     skip_bad: bool,
     mut rows: LogRows<'_>,
 ) -> Result<LogEnd, LogError> {
-    expect_used(format, options)?;
     let end = match format.reader {
         LogReader::Document(read) => {
             let mut documents = Documents::new(input);

@@ -28,9 +28,11 @@ mod sockperf;
 mod unsampled;
 mod utf16;
 
+use std::io::Read;
+
 pub use check::LogTotals;
 pub use fault::LogFault;
-pub use lines::{LogEnd, LogError, OtherLines, read_log};
+pub use lines::{LogEnd, LogError, OtherLines};
 pub use log::{LineParser, LineUse, LogBlock, LogFacts, LogFormat, LogHead, LogOptions, LogReader, LogRows};
 pub use utf16::Utf16;
 
@@ -94,6 +96,31 @@ pub fn format_of(head: &LogHead<'_>, typed: Option<&'static LogFormat>) -> Resul
         several => Err(LogFault::whole("it may be of several formats")
             .hint(format!("state it: {}", names(&mut several.iter().copied()).join(" or ")))),
     }
+}
+
+/// Refuses an option that logs of `format` have no use for.
+fn expect_used(format: &LogFormat, options: &LogOptions) -> Result<(), LogFault> {
+    let Some(unused) = options.given().find(|option| !format.options.contains(option)) else { return Ok(()) };
+    let using = FORMATS.iter().filter(|format| format.options.contains(&unused));
+    let names: Vec<_> = using.map(|format| format!("`{}`", format.name)).collect();
+    Err(LogFault::whole(format!("`{unused}` has no meaning for this format: {}", format.title))
+        .hint(format!("leave it out; formats that use it: {}", names.join(", "))))
+}
+
+/// Reads the log `input` of `format` to its end, into `rows`. Lines that are no rows are skipped and counted; malformed rows
+/// are, if `skip_bad`. A document is one value, of which no part is skipped.
+///
+/// # Errors
+/// The first fault, or that of the system. An option that the format has no use for is a fault before the log is read.
+pub fn read_log(
+    format: &LogFormat,
+    input: &mut dyn Read,
+    options: &LogOptions,
+    skip_bad: bool,
+    rows: LogRows<'_>,
+) -> Result<LogEnd, LogError> {
+    expect_used(format, options)?;
+    lines::read(format, input, options, skip_bad, rows)
 }
 
 /// Refuses lines that end with a carriage return alone, which outnumber the other ends: a line may have one within it.
