@@ -26,7 +26,9 @@ mod utf16;
 
 pub use check::LogTotals;
 pub use lines::{LogEnd, LogError, OtherLines, read_log};
-pub use log::{LineParser, LineUse, LogBlock, LogFacts, LogFault, LogFormat, LogHead, LogOptions, LogReader, LogRows};
+pub use log::{
+    LineParser, LineUse, LogBlock, LogFacts, LogFault, LogFormat, LogHead, LogOptions, LogReader, LogRows, OpenedLog,
+};
 pub use utf16::Utf16;
 
 /// Every format, in the order of the documentation.
