@@ -193,7 +193,7 @@ fn scaled(mantissa: &str, power: i128) -> Option<Decimal> {
     let value = Decimal::from_str(mantissa).ok()?;
     match power {
         0..=PLACES_MAX => value.checked_mul(Decimal::from_i128_with_scale(10_i128.pow(power as u32), 0)),
-        power if -PLACES_MAX <= power && power < 0 => value.checked_mul(Decimal::new(1, power.unsigned_abs() as u32)),
+        power if (-PLACES_MAX..0).contains(&power) => value.checked_mul(Decimal::new(1, power.unsigned_abs() as u32)),
         // A rest that is not 0 counts as digits below a nanosecond.
         power if power < 0 && !value.is_zero() => Some(Decimal::new(1, PLACES_MAX as u32)),
         _ => value.is_zero().then_some(value),

@@ -112,12 +112,15 @@ impl LogFacts {
     }
 }
 
+/// The parser of a log that was opened.
+pub type OpenedLog = Result<Box<dyn LineParser>, LogFault>;
+
 /// How a format is read.
 #[derive(Clone, Copy, Debug)]
 pub enum LogReader {
-    Lines(fn(&LogOptions) -> Result<Box<dyn LineParser>, LogFault>),
+    Lines(fn(&LogOptions) -> OpenedLog),
     /// Lines whose columns are found by the beginning of the log.
-    Table(fn(&LogOptions, &LogHead<'_>) -> Result<Box<dyn LineParser>, LogFault>),
+    Table(fn(&LogOptions, &LogHead<'_>) -> OpenedLog),
     Document(fn(&mut dyn BufRead, &LogOptions, &mut LogRows<'_>) -> Result<LogFacts, LogFault>),
 }
 
