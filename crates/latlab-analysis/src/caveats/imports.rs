@@ -106,17 +106,6 @@ pub(super) const RULES: &[Rule<Run<'_>>] = &[
         hint: |_| "docs/import.md says why".into(),
     },
     Rule {
-        code: "values-converted",
-        raise: |run| {
-            let cut_off = run.manifest.run.import.as_ref()?.cut_off;
-            let message =
-                || format!("values beyond the histogram of the log: {}; each counts as its end", grouped(cut_off));
-            (cut_off > 0).then(|| (Warning, message()))
-        },
-        effect: "the maximum, the mean and quantiles among them are at least what is shown",
-        hint: |_| "measure again with a longer histogram".into(),
-    },
-    Rule {
         code: "undecided",
         // A log may state its losses although some packets are undecided: the zeros of its ends differ (iperf3 with `--omit`).
         raise: |run| {

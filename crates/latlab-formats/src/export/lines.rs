@@ -12,41 +12,10 @@ pub enum LineForm {
     Json,
 }
 
-/// A column in front of all others: the time in us that one or two columns of ns have.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LeadingTime {
-    /// With its unit: `round_trip_delay_us`.
-    pub name: String,
-    /// The index of the column.
-    pub of: usize,
-    /// That of the column which is subtracted.
-    pub less: Option<usize>,
-}
-
-impl LeadingTime {
-    /// Appends the value of `row`, with three decimals, and a comma; nothing in front of it if it is null.
-    fn push(&self, text: &mut Vec<u8>, batch: &UniformBatch, row: usize) {
-        let ns = |column: usize| match &batch.columns[column] {
-            Column::Ints(ints) => ints.get(row),
-            Column::Words(_) => None,
-        };
-        let less = self.less.map_or(Some(0), ns);
-        if let Some(value) = ns(self.of).zip(less).and_then(|(value, less)| value.checked_sub(less)) {
-            if value < 0 {
-                text.push(b'-');
-            }
-            push_decimal(text, value.unsigned_abs() / 1_000);
-            text.extend_from_slice(format!(".{:03}", value.unsigned_abs() % 1_000).as_bytes());
-        }
-        text.push(b',');
-    }
-}
-
 /// Writes rows as lines of text to `W`.
 pub struct LinesWriter<W> {
     target: W,
     form: LineForm,
-    leading: Option<LeadingTime>,
     /// What stands before the value of each key column, and of each column.
     before_keys: Vec<String>,
     columns: Vec<(String, ColumnType)>,
@@ -55,16 +24,11 @@ pub struct LinesWriter<W> {
 }
 
 impl<W: Write> LinesWriter<W> {
-    /// Writes the header line of `schema`, if the form has one. CSV may have a `leading` column.
+    /// Writes the header line of `schema`, if the form has one.
     ///
     /// # Errors
     /// If the target refuses it.
-    pub fn new(
-        mut target: W,
-        form: LineForm,
-        schema: &ExportSchema,
-        leading: Option<LeadingTime>,
-    ) -> io::Result<LinesWriter<W>> {
+    pub fn new(mut target: W, form: LineForm, schema: &ExportSchema) -> io::Result<LinesWriter<W>> {
         let mut before = Vec::new();
         for (number, column) in schema.keys.iter().chain(&schema.columns).enumerate() {
             before.push(match (form, number) {
@@ -76,12 +40,11 @@ impl<W: Write> LinesWriter<W> {
         }
         if form == LineForm::Csv {
             let names = schema.keys.iter().chain(&schema.columns).map(|column| field(&column.name));
-            let names = leading.iter().map(|leading| leading.name.clone()).chain(names);
             target.write_all(format!("{}\n", names.collect::<Vec<_>>().join(",")).as_bytes())?;
         }
         let types = schema.columns.iter().map(|column| column.column_type);
         let columns = before.split_off(schema.keys.len()).into_iter().zip(types).collect();
-        Ok(LinesWriter { target, form, leading, before_keys: before, columns, keys: Vec::new() })
+        Ok(LinesWriter { target, form, before_keys: before, columns, keys: Vec::new() })
     }
 }
 
@@ -106,9 +69,6 @@ impl<W: Write> RowsWriter for LinesWriter<W> {
         };
         let mut lines = Vec::new();
         for row in 0..batch.rows {
-            if let Some(leading) = &self.leading {
-                leading.push(&mut lines, &batch, row);
-            }
             lines.extend_from_slice(&self.keys);
             for (values, (before, column_type)) in batch.columns.iter().zip(&self.columns) {
                 lines.extend_from_slice(before.as_bytes());
@@ -208,7 +168,7 @@ mod tests {
     fn written(form: LineForm, has_rows: bool) -> String {
         let (schema, keys, batch) = small();
         let mut text = Vec::new();
-        let mut writer = LinesWriter::new(&mut text, form, &schema, None).expect("memory takes it");
+        let mut writer = LinesWriter::new(&mut text, form, &schema).expect("memory takes it");
         if has_rows {
             writer.begin_run(&keys).expect("memory takes it");
             writer.append(batch).expect("memory takes it");

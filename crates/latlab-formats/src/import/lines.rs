@@ -4,6 +4,7 @@ use std::io::{self, BufReader, ErrorKind, Read};
 
 use thiserror::Error;
 
+use super::check::note;
 use super::field::whole;
 use super::json::Documents;
 use super::{LineParser, LineUse, LogFacts, LogFault, LogFormat, LogHead, LogOptions, LogReader, LogRows};
@@ -104,7 +105,8 @@ pub(super) fn read(
 }
 
 impl LogEnd {
-    fn of(facts: LogFacts) -> LogEnd {
+    fn of(mut facts: LogFacts) -> LogEnd {
+        facts.notes.extend(note(facts.cut_off, "value", "beyond the histogram, counted as its end: at least that"));
         let others = OtherLines::default();
         LogEnd { facts, skipped: 0, first_skipped: None, others, contradictions: Vec::new() }
     }

@@ -58,13 +58,6 @@ pub struct ImportFacts {
     /// What was left out of its values, or read otherwise than it is printed: `1 duplicate answer was left out`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
-    /// How many values are known as at least the largest of the others only.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub cut_off: u64,
-}
-
-fn is_zero(count: &u64) -> bool {
-    *count == 0
 }
 
 /// Numbers rows by their ids, which ascend in the result: a row whose id repeats or runs backwards comes one after the row

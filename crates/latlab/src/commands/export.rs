@@ -18,9 +18,9 @@ use super::{Outcome, export_figures, export_probes};
 use crate::cli::resolve::{ExportContent, ExportJob, RowFormat};
 use crate::console::Console;
 use crate::diagnostics::{Failure, refused};
-use crate::formats::export::lines::{LeadingTime, LineForm, LinesWriter};
+use crate::formats::export::lines::{LineForm, LinesWriter};
 use crate::formats::export::parquet::{EXPORT_KEY, ParquetRowsWriter};
-use crate::formats::export::probes::{IRTT_BEGIN, ProbeForm};
+use crate::formats::export::probes::ProbeForm;
 use crate::formats::export::{ExportCell, ExportSchema, RowsWriter};
 use crate::plan::Kind;
 use crate::platform::SignalWatch;
@@ -89,15 +89,7 @@ fn is_own(path: &Path, content: &ExportContent) -> io::Result<bool> {
     }
     let mark = match content {
         ExportContent::Rows { format, .. } | ExportContent::Bins { format, .. } => match format {
-            RowFormat::Csv => {
-                // A leading time may stand in front of it.
-                let mut start = Vec::new();
-                file.take(HEADER_BYTES).read_to_end(&mut start)?;
-                let line = start.split(|byte| *byte == b'\n').next().unwrap_or_default();
-                return Ok(
-                    line.starts_with(b"run,recording,") || line.windows(16).any(|part| part == b"_us,run,recordin")
-                );
-            }
+            RowFormat::Csv => "run,recording,",
             RowFormat::Jsonl => "{\"run\":\"",
             RowFormat::Parquet => {
                 let length = file.metadata()?.len();
@@ -110,8 +102,7 @@ fn is_own(path: &Path, content: &ExportContent) -> io::Result<bool> {
         ExportContent::Hlog { .. } => "#[Logged with latlab ",
         ExportContent::Benchstat { .. } => "pkg: latlab/",
         ExportContent::Prometheus { .. } => "# HELP latlab_",
-        ExportContent::Probes { form: ProbeForm::RoundtripCsv } => "id,roundtrip_time [s]\n",
-        ExportContent::Probes { form: ProbeForm::IrttJson } => IRTT_BEGIN,
+        ExportContent::Probes { form: form @ ProbeForm::RoundtripCsv } => form.heading(),
         ExportContent::Probes { form: ProbeForm::FourTimes }
         | ExportContent::Values { .. }
         | ExportContent::Singletons { .. }
@@ -124,8 +115,6 @@ fn is_own(path: &Path, content: &ExportContent) -> io::Result<bool> {
 
 /// How much of the end of a Parquet file shows who wrote it: the metadata come last.
 const FOOTER_BYTES: u64 = 1 << 20;
-/// How much of a CSV file shows it.
-const HEADER_BYTES: u64 = 1 << 12;
 
 impl Export<'_> {
     fn write(&self, content: &ExportContent, target: &mut OutputTarget<'_>) -> Result<(), ExportBreak> {
@@ -135,7 +124,7 @@ impl Export<'_> {
                 let metric = export_figures::metric(self, metric.as_deref())?;
                 let keys = Keys::of(self.runs, &[], |_| None);
                 let schema = ExportSchema { keys: keys.columns.clone(), columns: export_figures::bin_columns() };
-                let mut writer = rows_writer(*format, target, &schema, None)?;
+                let mut writer = rows_writer(*format, target, &schema)?;
                 let mut valueless = ValuelessRuns::default();
                 for (run, cells) in self.runs.iter().zip(&keys.cells) {
                     self.expect_no_signal()?;
@@ -153,10 +142,10 @@ impl Export<'_> {
             ExportContent::Singletons { metric, unit } => {
                 export_figures::singletons(self, metric.as_deref(), *unit, target)
             }
-            ExportContent::Benchstat { metric } => export_figures::benchstat(self, metric.as_deref(), target),
-            ExportContent::Prometheus { metric } => export_figures::prometheus(self, metric.as_deref(), target),
             ExportContent::Probes { form } => export_probes::probes(self, *form, target),
             ExportContent::Jitter { metric, unit } => export_figures::jitter(self, metric.as_deref(), *unit, target),
+            ExportContent::Benchstat { metric } => export_figures::benchstat(self, metric.as_deref(), target),
+            ExportContent::Prometheus { metric } => export_figures::prometheus(self, metric.as_deref(), target),
         }
     }
 
@@ -173,8 +162,7 @@ impl Export<'_> {
         let is_beside_stream = self.kind == Kind::Stream && table == RecordedTable::Probes;
         let renamed = |name: &str| is_beside_stream.then(|| format!("stream_{name}"));
         let keys = Keys::of(self.runs, &columns, renamed);
-        let leading = self.leading(table, &columns);
-        let mut writer = rows_writer(format, target, &ExportSchema { keys: keys.columns, columns }, leading)?;
+        let mut writer = rows_writer(format, target, &ExportSchema { keys: keys.columns, columns })?;
         let mut without_rows = 0;
         for (run, cells) in self.runs.iter().zip(&keys.cells) {
             self.expect_no_signal()?;
@@ -197,18 +185,6 @@ impl Export<'_> {
         Ok(())
     }
 
-    /// The delay in us in front of the columns of `table`, whose rows have one.
-    fn leading(&self, table: RecordedTable, columns: &[ColumnSpec]) -> Option<LeadingTime> {
-        let place = |name: &str| columns.iter().position(|column| column.name == name);
-        let (metric, of, less) = match table {
-            RecordedTable::Probes => ("round_trip_delay", "received_ns", place("sent_ns")),
-            RecordedTable::Wakeups => ("wakeup_latency", "woke_ns", place("due_ns")),
-            RecordedTable::Values => (self.runs[0].available.main().name(), "value_ns", None),
-            RecordedTable::Intervals | RecordedTable::Host => return None,
-        };
-        Some(LeadingTime { name: format!("{metric}_us"), of: place(of)?, less })
-    }
-
     pub(super) fn expect_table(&self, table: RecordedTable) -> Result<(), Failure> {
         if self.runs.iter().any(|run| run.tables.contains(&table)) {
             return Ok(());
@@ -226,11 +202,10 @@ fn rows_writer<'a>(
     format: RowFormat,
     target: &'a mut OutputTarget<'_>,
     schema: &ExportSchema,
-    leading: Option<LeadingTime>,
 ) -> Result<Box<dyn RowsWriter + 'a>, ExportBreak> {
     Ok(match format {
-        RowFormat::Csv => Box::new(LinesWriter::new(target, LineForm::Csv, schema, leading)?),
-        RowFormat::Jsonl => Box::new(LinesWriter::new(target, LineForm::Json, schema, None)?),
+        RowFormat::Csv => Box::new(LinesWriter::new(target, LineForm::Csv, schema)?),
+        RowFormat::Jsonl => Box::new(LinesWriter::new(target, LineForm::Json, schema)?),
         RowFormat::Parquet => Box::new(ParquetRowsWriter::new(target, schema)?),
     })
 }

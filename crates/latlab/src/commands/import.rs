@@ -217,7 +217,7 @@ impl Sink {
             finer_digits,
             totals: _,
             notes,
-            cut_off,
+            cut_off: _,
         } = facts;
         let states_losses = states_losses.unwrap_or(format.states_losses);
         let is_values = format.rows == Kind::Values;
@@ -253,7 +253,6 @@ impl Sink {
             finer_digits,
             contradictions,
             notes,
-            cut_off,
         });
         manifest
     }

@@ -100,11 +100,8 @@ fn csv_json_lines_and_parquet_have_the_same_rows() {
     let csv = records(&Latlab::at(json.directory()).line("export closed").success().stdout);
     assert_eq!(csv.len(), rows.len());
     for (record, row) in csv.iter().zip(&rows) {
-        let delay = row["received_ns"].as_i64().zip(row["sent_ns"].as_i64()).map(|(received, sent)| received - sent);
-        let micros = delay.map_or(String::new(), |ns| format!("{}.{:03}", ns / 1_000, ns % 1_000));
         let row = row.as_object().expect("an object");
-        let leading = ("round_trip_delay_us".to_owned(), micros);
-        let expected = row.iter().map(|(name, value)| (name.clone(), as_field(value))).chain([leading]).collect();
+        let expected = row.iter().map(|(name, value)| (name.clone(), as_field(value))).collect();
         assert_eq!(*record, expected);
     }
     Latlab::at(json.directory()).line("export closed -o closed.parquet").stdout(empty()).stderr(empty()).success();
@@ -238,9 +235,7 @@ fn a_file_is_replaced_if_it_is_such_an_export() {
     let first = fs::read(ran.directory().join("x.csv")).expect("written");
     line("export closed -o x.csv").success();
     assert_eq!(fs::read(ran.directory().join("x.csv")).expect("written"), first);
-    for format in
-        ["jsonl", "parquet", "hlog", "values", "benchstat", "prometheus", "roundtrip-csv", "irtt-json", "jitter"]
-    {
+    for format in ["jsonl", "parquet", "hlog", "values", "benchstat", "prometheus", "roundtrip-csv", "jitter"] {
         let refused = line(&format!("export closed -o x.csv --format {format}"));
         refused
             .stderr(contains("nothing in it shows that it is an export of this format"))
@@ -311,7 +306,6 @@ fn the_forms_of_other_tools_are_imported_with_the_same_round_trips() {
     for (format, metric) in [
         ("roundtrip-csv", ""),
         ("four-times", ""),
-        ("irtt-json", ""),
         ("hlog", ""),
         ("values --singletons", " --from numbers --unit ns --metric round_trip_delay"),
     ] {
@@ -324,7 +318,7 @@ fn the_forms_of_other_tools_are_imported_with_the_same_round_trips() {
         } else {
             assert_eq!(again.as_array().map(|all| &all[..5]), own.as_array().map(|all| &all[..5]), "{format}");
         }
-        assert!(again[5] == own[5] || !["irtt-json", "hlog"].contains(&format), "{own} {again}");
+        assert!(again[5] == own[5] || format != "hlog", "{own} {again}");
         fs::remove_dir_all(ran.directory().join("again")).expect("own");
     }
     let micros = |place: usize| own[place].as_f64().expect("a figure") / 1e3;
@@ -346,7 +340,7 @@ fn a_form_of_probes_is_of_one_run_and_of_probes() {
     ]);
     let ran = lab.line("export s --format four-times").stderr(contains("cannot write 2 runs in one file")).failure(2);
     let line = |line: &str| Latlab::at(ran.directory()).line(line);
-    line("export w --format irtt-json").stderr(contains("no table `probes`")).failure(2);
+    line("export w --format roundtrip-csv").stderr(contains("no table `probes`")).failure(2);
     line("export s --format roundtrip-csv --unit us").stderr(contains("--unit")).failure(2);
     let ran = line("export s/a --format roundtrip-csv")
         .stderr(contains("left out: 5 probes, which were lost or late"))
