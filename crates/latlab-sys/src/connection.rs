@@ -22,11 +22,6 @@ pub fn tcp_listener(family: AddressFamily) -> io::Result<OwnedFd> {
     opened(family, SocketType::STREAM, SocketFlags::NONBLOCK, ipproto::TCP)
 }
 
-/// Listens for connections, of which `backlog` may wait to be accepted.
-pub fn listen(socket: BorrowedFd<'_>, backlog: u16) -> io::Result<()> {
-    Ok(net::listen(socket, backlog.into())?)
-}
-
 /// The next connection, blocking and not inherited by children, with its peer; `WouldBlock` if none waits.
 pub fn accept(listener: BorrowedFd<'_>) -> io::Result<(OwnedFd, SocketAddr)> {
     let (connection, peer) = net::acceptfrom_with(listener, SocketFlags::CLOEXEC)?;
@@ -54,21 +49,10 @@ pub fn send_now(socket: BorrowedFd<'_>, bytes: &[u8]) -> io::Result<usize> {
     })
 }
 
-/// Makes every write leave at once instead of waiting for the acknowledgement of the one before (TCP_NODELAY).
-pub fn set_no_delay(socket: BorrowedFd<'_>) -> io::Result<()> {
-    Ok(sockopt::set_tcp_nodelay(socket, true)?)
-}
-
 /// The number of unsent bytes in the send buffer above which a send call sleeps (TCP_NOTSENT_LOWAT,
 /// Linux 3.12, [tcp(7)](https://man7.org/linux/man-pages/man7/tcp.7.html)).
 pub fn set_unsent_limit(socket: BorrowedFd<'_>, bytes: u32) -> io::Result<()> {
     set(socket, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, &c_int::try_from(bytes).unwrap_or(c_int::MAX))
-}
-
-/// Permits binding a port of which earlier connections are in TIME_WAIT (SO_REUSEADDR). Two listeners still cannot share a
-/// port.
-pub fn reuse_address(socket: BorrowedFd<'_>) -> io::Result<()> {
-    Ok(sockopt::set_socket_reuseaddr(socket, true)?)
 }
 
 /// The pending error of a connection attempt or a connection (SO_ERROR). Reading it clears it.
@@ -106,11 +90,6 @@ pub fn unacknowledged(socket: BorrowedFd<'_>) -> io::Result<u64> {
     Ok(u64::try_from(bytes).unwrap_or(0))
 }
 
-/// The name of the congestion control algorithm, such as `cubic` (TCP_CONGESTION).
-pub fn congestion_control(socket: BorrowedFd<'_>) -> io::Result<String> {
-    Ok(sockopt::tcp_congestion(socket)?)
-}
-
 #[cfg(test)]
 mod tests {
     use std::os::fd::AsFd;
@@ -121,10 +100,10 @@ mod tests {
     /// Both ends of a connection over loopback.
     fn pair() -> (OwnedFd, OwnedFd) {
         let listener = tcp_listener(AddressFamily::Ipv4).expect("a socket");
-        reuse_address(listener.as_fd()).expect("an option");
+        sockopt::set_socket_reuseaddr(listener.as_fd(), true).expect("an option");
         socket::bind(listener.as_fd(), "127.0.0.1:0".parse().expect("an address")).expect("a port");
         assert_eq!(accept(listener.as_fd()).expect_err("it does not listen").kind(), io::ErrorKind::InvalidInput);
-        listen(listener.as_fd(), 4).expect("listening");
+        net::listen(listener.as_fd(), 4).expect("listening");
         assert_eq!(accept(listener.as_fd()).expect_err("no connection").kind(), io::ErrorKind::WouldBlock);
         let address = socket::local_address(listener.as_fd()).expect("an address");
         let near = tcp(AddressFamily::Ipv4).expect("a socket");
@@ -139,7 +118,7 @@ mod tests {
         let (near, far) = pair();
         let no_delay = || i32::from(sockopt::tcp_nodelay(near.as_fd()).expect("an option"));
         assert_eq!(no_delay(), 0);
-        set_no_delay(near.as_fd()).expect("an option");
+        sockopt::set_tcp_nodelay(near.as_fd(), true).expect("an option");
         set_unsent_limit(near.as_fd(), 1 << 18).expect("an option");
         assert_ne!(no_delay(), 0);
         assert_eq!(send_now(near.as_fd(), b"seven b").expect("space"), 7);
@@ -148,7 +127,7 @@ mod tests {
         assert_eq!(datagram::receive_now(far.as_fd(), &mut buffer).expect("bytes"), 7);
         let counts = counts(near.as_fd()).expect("counts");
         assert!(counts.send_segment_bytes > 500 && counts.retransmitted == 0, "{counts:?}");
-        assert!(!congestion_control(near.as_fd()).expect("a name").is_empty());
+        assert!(!sockopt::tcp_congestion(near.as_fd()).expect("a name").is_empty());
         take_error(near.as_fd()).expect("nothing is wrong");
         drop(far);
         assert_eq!(datagram::receive(near.as_fd(), &mut buffer).expect("the end"), 0);

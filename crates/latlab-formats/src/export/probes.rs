@@ -2,7 +2,6 @@
 
 use std::io::{self, Write};
 
-/// A form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProbeForm {
     /// `id,roundtrip_time [s]`, with nine decimals.

@@ -19,7 +19,6 @@ impl StatedValue {
         Ok(StatedValue { ns: field.time(unit)?, step_ns: field.step_ns(unit) })
     }
 
-    /// Twice of it.
     pub(super) fn doubled(self) -> StatedValue {
         StatedValue { ns: self.ns.saturating_mul(2), step_ns: self.step_ns.saturating_mul(2) }
     }
@@ -42,7 +41,6 @@ pub struct LogTotals {
     pub(super) row_step_ns: i64,
 }
 
-/// The figures of rows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct RowFigures {
     answered: u64,

@@ -414,7 +414,7 @@ mod tests {
         );
         let (block, end) = import(&RTLA, None, TIMERS).expect("a log of rtla");
         assert_eq!((rows(&block), end.contradictions.len()), (vec![(0, 1), (2_000, 15), (4_000, 2), (6_000, 2)], 0));
-        assert_eq!((end.facts.cut_off, end.facts.notes.len() - 1, block.metric), (2, 2, Some(Metric::WakeupLatency)));
+        assert_eq!((end.facts.cut_off, end.facts.notes.len(), block.metric), (2, 3, Some(Metric::WakeupLatency)));
         let noise = TIMERS.replace("IRQ-", "CPU-").replace("Thr-", "CPU-").replace("(us)", "(ns)");
         let (block, end) = import(&RTLA, None, &noise).expect("osnoise");
         assert_eq!((rows(&block)[0], end.facts.metric), ((0, 18), Some(Metric::Delay)));

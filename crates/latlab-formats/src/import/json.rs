@@ -7,8 +7,7 @@ use std::marker::PhantomData;
 use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::error::Category;
 
-use super::lines::OtherLines;
-use super::{LogFault, LogHead};
+use super::{LogFault, LogHead, OtherLines};
 
 /// The most bytes of a text or a number. iperf3 writes the whole output of its other end as one text.
 const TOKEN_BYTES_MAX: usize = 1 << 24;

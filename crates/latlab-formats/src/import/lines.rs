@@ -5,16 +5,13 @@ use std::io::{self, BufReader, ErrorKind, Read};
 use thiserror::Error;
 
 use super::check::note;
-use super::field::whole;
 use super::json::Documents;
-use super::{LineParser, LineUse, LogFacts, LogFault, LogFormat, LogHead, LogOptions, LogReader, LogRows};
+use super::{LineParser, LineUse, LogFacts, LogFault, LogFormat, LogHead, LogOptions, LogReader, LogRows, OtherLines};
 
 /// The most bytes of a line.
 pub(super) const LINE_BYTES_MAX: usize = 1 << 20;
 /// The bytes that are read at a time.
 const BUFFER_BYTES: usize = 1 << 18;
-/// The most kinds of lines without a row of which the first is kept.
-const KINDS_MAX: usize = 5;
 
 /// A log that was read to its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,29 +24,6 @@ pub struct LogEnd {
     pub others: OtherLines,
     /// Where what the log prints as totals contradicts its rows.
     pub contradictions: Vec<String>,
-}
-
-/// Lines that are no rows and that the format does not know.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct OtherLines {
-    pub count: u64,
-    /// The first line of each kind, with its number; lines that differ in their digits alone are of one kind.
-    pub first: Vec<(u64, String)>,
-    kinds: Vec<Vec<u8>>,
-}
-
-impl OtherLines {
-    pub(super) fn take(&mut self, number: u64, line: &[u8]) {
-        self.count += 1;
-        if self.kinds.len() < KINDS_MAX {
-            let start = &line[..line.len().min(80)];
-            let kind: Vec<u8> = start.iter().filter(|byte| !byte.is_ascii_digit()).copied().collect();
-            if !self.kinds.contains(&kind) {
-                self.kinds.push(kind);
-                self.first.push((number, whole(line).shown()));
-            }
-        }
-    }
 }
 
 /// Why a log was not read to its end.

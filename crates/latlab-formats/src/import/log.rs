@@ -4,6 +4,7 @@ use std::io::{self, BufRead};
 
 use super::check::{LogTotals, RowFigures};
 use super::fault::LogFault;
+use super::field::whole;
 use crate::facts::{LoggedProbe, LoggedValue, StreamInterval};
 use crate::metric::Metric;
 use crate::plan::Kind;
@@ -193,6 +194,32 @@ pub(super) fn are_rows<'a>(lines: impl Iterator<Item = &'a [u8]>, is_row: impl F
     let (mut rows, mut others) = (1, 0);
     is_each.for_each(|is_row| *(if is_row { &mut rows } else { &mut others }) += 1);
     is_first && rows >= others
+}
+
+/// The most kinds of lines without a row of which the first is kept.
+const KINDS_MAX: usize = 5;
+
+/// Lines that are no rows and that the format does not know.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OtherLines {
+    pub count: u64,
+    /// The first line of each kind, with its number; lines that differ in their digits alone are of one kind.
+    pub first: Vec<(u64, String)>,
+    kinds: Vec<Vec<u8>>,
+}
+
+impl OtherLines {
+    pub(super) fn take(&mut self, number: u64, line: &[u8]) {
+        self.count += 1;
+        if self.kinds.len() < KINDS_MAX {
+            let start = &line[..line.len().min(80)];
+            let kind: Vec<u8> = start.iter().filter(|byte| !byte.is_ascii_digit()).copied().collect();
+            if !self.kinds.contains(&kind) {
+                self.kinds.push(kind);
+                self.first.push((number, whole(line).shown()));
+            }
+        }
+    }
 }
 
 /// Rows that were read and not yet taken away.

@@ -32,8 +32,10 @@ use std::io::Read;
 
 pub use check::LogTotals;
 pub use fault::LogFault;
-pub use lines::{LogEnd, LogError, OtherLines};
-pub use log::{LineParser, LineUse, LogBlock, LogFacts, LogFormat, LogHead, LogOptions, LogReader, LogRows, OpenedLog};
+pub use lines::{LogEnd, LogError};
+pub use log::{
+    LineParser, LineUse, LogBlock, LogFacts, LogFormat, LogHead, LogOptions, LogReader, LogRows, OpenedLog, OtherLines,
+};
 pub use utf16::Utf16;
 
 /// Every format, in the order of the documentation.

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use latlab_sys::{address, connection, datagram, readiness, socket};
 use rustix::io::Errno;
+use rustix::net::sockopt;
 
 use super::address::{check_family, family_of, requested_local_address};
 use super::error::{TransportError, is_interrupted, setting_error};
@@ -56,7 +57,7 @@ impl TcpTransport {
         set_connection_options(fd, wait.busy_polls())?;
         if let Some(local) = requested_local_address(path, peer) {
             // An earlier connection from the same port may be in TIME_WAIT for a minute.
-            connection::reuse_address(fd).map_err(setting_error("the address", "reusable"))?;
+            sockopt::set_socket_reuseaddr(fd, true).map_err(setting_error("the address", "reusable"))?;
             socket::bind(fd, local).map_err(|source| TransportError::Bind { local, source })?;
         }
         connect(fd, peer, stop)?;
@@ -84,7 +85,7 @@ impl TcpTransport {
         let fd = self.socket.as_fd();
         let counts = connection::counts(fd).ok()?;
         Some(ConnectionFacts {
-            congestion_control: connection::congestion_control(fd).ok(),
+            congestion_control: sockopt::tcp_congestion(fd).ok(),
             send_segment_bytes: counts.send_segment_bytes,
             retransmitted: u64::from(counts.retransmitted),
         })
@@ -216,7 +217,7 @@ pub(super) fn set_connection_options(fd: BorrowedFd<'_>, busy_polls: bool) -> Re
     let timeout = defaults::NAP.0;
     // Also the longest sleep of `connect`.
     socket::set_send_timeout(fd, timeout).map_err(setting_error("the send time-out", timeout))?;
-    connection::set_no_delay(fd).map_err(setting_error("TCP_NODELAY", "on"))?;
+    sockopt::set_tcp_nodelay(fd, true).map_err(setting_error("TCP_NODELAY", "on"))?;
     if busy_polls {
         let span = defaults::BUSY_POLL_US;
         socket::set_busy_poll(fd, span).map_err(setting_error("busy polling", format!("{span}us")))?;

@@ -21,7 +21,7 @@ use super::tcp::set_connection_options;
 use crate::plan::{WaitMode, defaults};
 
 /// Connections that may wait to be accepted: those of 100 ms at the highest permitted rate.
-const BACKLOG: u16 = 128;
+const BACKLOG: i32 = 128;
 /// The listener's epoll token; those of slots contain their number, which is smaller.
 const LISTENER: u64 = u64::MAX;
 /// Sockets that one epoll_wait reports.
@@ -92,11 +92,11 @@ impl TcpReflector {
             let only = !local.ip().is_unspecified();
             sockopt::set_ipv6_v6only(fd, only).map_err(setting_error("IPv6 only", only))?;
         }
-        connection::reuse_address(fd).map_err(setting_error("the address", "reusable"))?;
+        sockopt::set_socket_reuseaddr(fd, true).map_err(setting_error("the address", "reusable"))?;
         // An unsupported option is refused here and not with the first connection.
         set_connection_options(fd, wait == WaitMode::BusyPoll)?;
         socket::bind(fd, local).map_err(not_bound)?;
-        connection::listen(fd, BACKLOG).map_err(not_bound)?;
+        rustix::net::listen(fd, BACKLOG).map_err(|error| not_bound(error.into()))?;
         let local = socket::local_address(fd).map_err(not_bound)?;
         let epoll = Epoll::new().map_err(no_socket)?;
         epoll.add(fd, LISTENER, Interest::Read).map_err(no_socket)?;

@@ -24,7 +24,7 @@ const GIVE_UP_NS: i64 = 1_000_000_000;
 fn set_options(fd: BorrowedFd<'_>, wait: Wait) -> io::Result<()> {
     socket::set_receive_timeout(fd, defaults::NAP.0)?;
     socket::set_send_timeout(fd, defaults::NAP.0)?;
-    connection::set_no_delay(fd)?;
+    rustix::net::sockopt::set_tcp_nodelay(fd, true)?;
     if wait == Wait::BusyPoll {
         socket::set_busy_poll(fd, defaults::BUSY_POLL_US)?;
     }
@@ -43,7 +43,7 @@ pub(crate) fn connect(peer: SocketAddr, wait: Wait) -> io::Result<OwnedFd> {
 pub(crate) fn bind(local: SocketAddr) -> io::Result<OwnedFd> {
     let opened = connection::tcp_listener(AddressFamily::of(&local))?;
     socket::bind(opened.as_fd(), local)?;
-    connection::listen(opened.as_fd(), 1)?;
+    rustix::net::listen(&opened, 1)?;
     Ok(opened)
 }
 

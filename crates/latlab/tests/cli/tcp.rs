@@ -125,7 +125,7 @@ fn full_queue() -> (std::os::fd::OwnedFd, SocketAddr, Vec<TcpStream>) {
     use latlab_sys::{address::AddressFamily, connection, socket};
     let listener = connection::tcp_listener(AddressFamily::Ipv4).expect("a socket");
     socket::bind(listener.as_fd(), ([127, 0, 0, 1], 0).into()).expect("a port");
-    connection::listen(listener.as_fd(), 0).expect("listening");
+    rustix::net::listen(&listener, 0).expect("listening");
     let address = socket::local_address(listener.as_fd()).expect("bound");
     let waiting = std::iter::from_fn(|| TcpStream::connect_timeout(&address, Duration::from_millis(300)).ok());
     let waiting: Vec<TcpStream> = waiting.take(8).collect();
