@@ -132,7 +132,6 @@ impl MetricSample {
         }
     }
 
-    /// Number of infinite singletons.
     pub const fn infinite(&self) -> u64 {
         match self {
             MetricSample::Ordered(sample) => sample.infinite,

@@ -30,17 +30,14 @@ pub(crate) fn opened(
     Ok(net::socket_with(domain, kind, flags | SocketFlags::CLOEXEC, Some(protocol))?)
 }
 
-/// Sets the local address.
 pub fn bind(socket: BorrowedFd<'_>, local: SocketAddr) -> io::Result<()> {
     Ok(net::bind(socket, &local)?)
 }
 
-/// Sets the only peer.
 pub fn connect(socket: BorrowedFd<'_>, peer: SocketAddr) -> io::Result<()> {
     Ok(net::connect(socket, &peer)?)
 }
 
-/// The local address.
 pub fn local_address(socket: BorrowedFd<'_>) -> io::Result<SocketAddr> {
     Ok(SocketAddr::try_from(net::getsockname(socket)?)?)
 }

@@ -11,7 +11,6 @@ pub struct Sample {
     pub metric: Metric,
     /// In the unit of the metric, or [`INFINITE`]; in the order of sending.
     pub singletons: Vec<i64>,
-    /// Number of infinite singletons.
     pub infinite: u64,
     /// Whether their order is known, without which dependence cannot be estimated.
     pub ordered: bool,

@@ -45,7 +45,6 @@ impl From<LogFault> for LogError {
     }
 }
 
-/// The work of `read_log`.
 pub(super) fn read(
     format: &LogFormat,
     input: &mut dyn Read,

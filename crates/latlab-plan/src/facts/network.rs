@@ -38,7 +38,6 @@ pub struct InterfaceFacts {
     pub kind: Option<String>,
     /// `up`, `down`, `unknown` (loopback) or another state of RFC 2863.
     pub state: Option<String>,
-    /// Maximum transmission unit.
     pub mtu_bytes: Option<u32>,
     pub qdisc: Option<String>,
     /// Length of its transmit queue.

@@ -13,7 +13,6 @@ pub(crate) const HOST_GROUP_ROWS: usize = 8_192;
 const HEAD: usize = 5;
 const NUMBERS: usize = HEAD + CpuReadings::WIDTH + HostReadings::WIDTH;
 
-/// Consecutive rows.
 #[derive(Debug)]
 pub(crate) struct HostBatch {
     rows: usize,

@@ -50,7 +50,6 @@ impl ReportedRun {
         self.command.as_deref()
     }
 
-    /// The title of [`specification`](ReportedRun::specification).
     pub(super) fn title_of_specification(&self) -> String {
         if self.is_log {
             format!("Log of {}, as it was read", self.run)

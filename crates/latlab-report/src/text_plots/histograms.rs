@@ -31,7 +31,6 @@ pub struct HistogramRow {
 pub struct Histograms {
     /// The name of the values.
     pub title: String,
-    /// Their unit.
     pub unit: AxisUnit,
     pub rows: Vec<HistogramRow>,
 }

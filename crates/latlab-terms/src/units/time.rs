@@ -16,17 +16,14 @@ impl Nanos {
     /// The longest span; stands for "never" where a limit is optional inside a loop.
     pub const MAX: Nanos = Nanos(i64::MAX);
 
-    /// `n` microseconds.
     pub const fn from_micros(n: i64) -> Nanos {
         Nanos(n * 1_000)
     }
 
-    /// `n` milliseconds.
     pub const fn from_millis(n: i64) -> Nanos {
         Nanos(n * 1_000_000)
     }
 
-    /// `n` seconds.
     pub const fn from_secs(n: i64) -> Nanos {
         Nanos(n * 1_000_000_000)
     }

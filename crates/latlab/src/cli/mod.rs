@@ -119,7 +119,6 @@ impl From<NotParsed> for Failure {
     }
 }
 
-/// Parses a command line.
 pub fn parse(typed: impl IntoIterator<Item = OsString>) -> Result<Cli, NotParsed> {
     parse_for(typed, None)
 }

@@ -53,15 +53,12 @@ export closed --format values --statistic mean --unit us
 export closed --format values --statistic p99.9
 export closed --format prometheus
 export x --format benchstat
-export x --format values --statistic p50
-export stream-down --format benchstat
 export closed 1.3-wakeup
 export closed 1.3-wakeup --kind wakeup --format values
 export closed stream-down --format hlog
 export closed --format hlog --metric response_time
 export closed --format values --metric rtt
 export closed --format values --statistic p999
-export closed --format jitter --unit ms
 export closed --unit us
 ";
 

@@ -16,10 +16,10 @@ use crate::source::{self, Source};
 /// The most that each measure may be. Lower these as the numbers fall; a ceiling that rises needs a reason in the commit.
 const CEILINGS: [(Measure, usize); 8] = [
     (Measure::ShippedLines, 90_000),
-    (Measure::TestLines, 50_100),
+    (Measure::TestLines, 49_900),
     (Measure::GoldenLines, 29_100),
-    (Measure::ShortDocs, 95),
-    (Measure::MarkdownWords, 133_500),
+    (Measure::ShortDocs, 81),
+    (Measure::MarkdownWords, 132_800),
     (Measure::FilesInCircles, 0),
     (Measure::LongFunctions, 0),
     (Measure::LongFiles, 0),

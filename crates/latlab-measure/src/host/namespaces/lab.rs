@@ -133,12 +133,10 @@ impl Lab {
         EnteredNamespace::enter(&self.reflector).map_err(at("entering the reflector's namespace"))
     }
 
-    /// The sender's IPv4 address.
     pub const fn sender_ipv4(&self) -> IpAddr {
         IpAddr::V4(SENDER.ipv4)
     }
 
-    /// The reflector's IPv4 address.
     pub const fn reflector_ipv4(&self) -> IpAddr {
         IpAddr::V4(REFLECTOR.ipv4)
     }

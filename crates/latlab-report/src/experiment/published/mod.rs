@@ -28,7 +28,6 @@ pub(super) fn tables(results: &PublishedResults) -> Vec<TableView> {
     tables_of(results.published, |row| results.rows.get(row))
 }
 
-/// The publication alone.
 pub(super) fn publication(published: &Published) -> Vec<TableView> {
     tables_of(published, |_| None)
 }

@@ -100,7 +100,6 @@ pub enum ExportFormat {
 }
 
 impl ExportFormat {
-    /// Its word.
     pub const fn word(self) -> &'static str {
         match self {
             ExportFormat::Csv => "csv",

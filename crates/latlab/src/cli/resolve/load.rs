@@ -34,7 +34,6 @@ pub struct LoadJob {
     pub duration: Nanos,
 }
 
-/// Resolves `latlab load`.
 pub fn hold(typed: &HoldArgs) -> Result<LoadJob, Failure> {
     let target = path::target(typed.target.as_ref(), Protocol::Native);
     let loads = loads(&typed.loads, &target)?;

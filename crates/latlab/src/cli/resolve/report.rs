@@ -10,7 +10,6 @@ use crate::cli::args::{ColumnArgs, FigureFormat, JudgingArgs, ReportArgs, Writin
 use crate::cli::value::unusable;
 use crate::diagnostics::Failure;
 
-/// The resolved `latlab report`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReportJob {
     /// Recordings, experiments and stores, and how their runs are grouped.

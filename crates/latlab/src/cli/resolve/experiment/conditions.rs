@@ -67,7 +67,6 @@ pub(super) fn factors_of(chosen: &[&OptionValue]) -> Factors {
 }
 
 impl<'a> CommandLines<'a> {
-    /// Settles each of `combinations`.
     pub(super) fn settle(
         &self,
         combinations: Vec<Vec<&'a OptionValue>>,
