@@ -78,7 +78,7 @@ def test_figures_have_a_row_for_each_run_as_the_binary_has(factors: Path, summar
 def test_figures_of_values_that_no_float_holds_are_exact_integers(imported: Imported, tmp_path: Path) -> None:
     large = (1 << 60) + 1
     (tmp_path / "log.csv").write_text(f"rtt_ns\n{large}\n1000\n-{large}\n")
-    run = imported(tmp_path / "log.csv", "--unit", "ns")
+    run = imported(tmp_path / "log.csv", "--unit", "ns", "--lost", "timeout")
     table = latlab.figures(run, quantiles=[0.5, 0.75], engine="arrow")
     assert (table["min"].to_pylist(), table["max"].to_pylist()) == ([-large], [large])
     assert table.schema.field("min").type == table.schema.field("max").type == pa.int64()
