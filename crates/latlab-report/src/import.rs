@@ -59,7 +59,7 @@ impl ImportView<'_> {
         )
     }
 
-    /// The lines that are no rows, the first of each kind.
+    /// The lines without a row, the first of each kind.
     fn skipped(&self) -> String {
         if self.others == 0 {
             return String::new();

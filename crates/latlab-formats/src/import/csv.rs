@@ -449,7 +449,7 @@ impl Table {
         self.text_below.take().map_or(Ok(LineUse::Taken), Err)
     }
 
-    /// Takes a line that is no row; it has this `fault` if a row follows.
+    /// Takes a line without a row; it has this `fault` if a row follows.
     fn text(&mut self, fault: LogFault) -> LineUse {
         self.text_below.get_or_insert(LogFault { line: Some(self.line), ..fault });
         LineUse::Other

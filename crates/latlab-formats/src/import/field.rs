@@ -242,7 +242,7 @@ pub(super) enum Commas {
     Either,
 }
 
-/// What the marks between the digits of `text` are, unless it is no number, or one with a point alone or without marks.
+/// What the marks between the digits of `text` are, unless it is not a number, or one with a point alone or without marks.
 pub(super) fn commas_of(text: &[u8]) -> Option<Commas> {
     let (_, text) = signed(text);
     let mantissa = text.split(|byte| b"eE".contains(byte)).next()?;

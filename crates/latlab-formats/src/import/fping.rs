@@ -11,22 +11,12 @@
 use super::check::{LogTotals, StatedValue};
 use super::field::{LogField, cells, unit_of, whole, words};
 use super::form::captured;
-use super::{LineParser, LineUse, LogFacts, LogFault, LogFormat, LogHead, LogOptions, LogReader, LogRows};
+use super::{LineParser, LineUse, LogFacts, LogFault, LogFormat, LogHead, LogOptions, LogRows};
 use crate::facts::LoggedValue;
 use crate::metric::Metric;
-use crate::plan::Kind;
 use crate::units::human::TimeUnit;
 
-pub(super) const FORMAT: LogFormat = LogFormat {
-    name: "fping",
-    title: "output of fping",
-    rows: Kind::Values,
-    is_generic: false,
-    options: &["--unit"],
-    states_losses: true,
-    detects,
-    reader: LogReader::Lines(open),
-};
+pub(super) const FORMAT: LogFormat = LogFormat::of_ping("fping", "output of fping", detects, open);
 
 const UNIT: TimeUnit = TimeUnit::Millis;
 

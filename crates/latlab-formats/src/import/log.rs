@@ -46,6 +46,20 @@ pub struct LogFormat {
     pub reader: LogReader,
 }
 
+impl LogFormat {
+    /// A format of lines with round trips in ms, as the programs called ping write them; `open` opens its parser.
+    pub(super) const fn of_ping(
+        name: &'static str,
+        title: &'static str,
+        detects: fn(&LogHead<'_>) -> bool,
+        open: fn(&LogOptions) -> OpenedLog,
+    ) -> LogFormat {
+        let (is_generic, states_losses, rows) = (false, true, Kind::Values);
+        let (options, reader) = (&["--unit"], LogReader::Lines(open));
+        LogFormat { name, title, rows, is_generic, options, states_losses, detects, reader }
+    }
+}
+
 impl LogOptions {
     /// The options that are given.
     pub(super) fn given(&self) -> impl Iterator<Item = &'static str> {
@@ -199,7 +213,7 @@ pub(super) fn are_rows<'a>(lines: impl Iterator<Item = &'a [u8]>, is_row: impl F
 /// The most kinds of lines without a row of which the first is kept.
 const KINDS_MAX: usize = 5;
 
-/// Lines that are no rows and that the format does not know.
+/// Lines without a row that the format does not know.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OtherLines {
     pub count: u64,

@@ -109,7 +109,7 @@ fn expect_used(format: &LogFormat, options: &LogOptions) -> Result<(), LogFault>
         .hint(format!("leave it out; formats that use it: {}", names.join(", "))))
 }
 
-/// Reads the log `input` of `format` to its end, into `rows`. Lines that are no rows are skipped and counted; malformed rows
+/// Reads the log `input` of `format` to its end, into `rows`. Lines without a row are skipped and counted; malformed rows
 /// are, if `skip_bad`. A document is one value, of which no part is skipped.
 ///
 /// # Errors

@@ -14,23 +14,13 @@ use memchr::memmem;
 use super::check::{LogTotals, StatedValue, note};
 use super::field::{LogField, cells, unit_of, whole, words};
 use super::form::captured;
-use super::{LineParser, LineUse, LogFacts, LogFault, LogFormat, LogHead, LogOptions, LogReader, LogRows};
+use super::{LineParser, LineUse, LogFacts, LogFault, LogFormat, LogHead, LogOptions, LogRows};
 use crate::facts::LoggedValue;
 use crate::metric::Metric;
-use crate::plan::Kind;
 use crate::units::Nanos;
 use crate::units::human::TimeUnit;
 
-pub(super) const FORMAT: LogFormat = LogFormat {
-    name: "ping",
-    title: "output of ping",
-    rows: Kind::Values,
-    is_generic: false,
-    options: &["--unit"],
-    states_losses: true,
-    detects,
-    reader: LogReader::Lines(open),
-};
+pub(super) const FORMAT: LogFormat = LogFormat::of_ping("ping", "output of ping", detects, open);
 
 /// The packets that may still be answered: an answer that is later than that is a fault.
 const WINDOW: usize = 1_024;

@@ -5,28 +5,18 @@
 //! Request timed out.
 //! ```
 //!
-//! A line between the first one and the statistics that is no answer is a probe without one. Times are whole milliseconds; one
+//! A line between the first one and the statistics without an answer is a probe without one. Times are whole milliseconds; one
 //! that is printed as `<1ms` is taken as 0, which is how the tool averages it.
 
 use super::check::{LogTotals, StatedValue, note};
 use super::field::{LogField, cells, unit_of, whole, words};
-use super::{LineParser, LineUse, LogFacts, LogFault, LogFormat, LogHead, LogOptions, LogReader, LogRows};
+use super::{LineParser, LineUse, LogFacts, LogFault, LogFormat, LogHead, LogOptions, LogRows};
 use crate::facts::LoggedValue;
 use crate::metric::Metric;
-use crate::plan::Kind;
 use crate::units::Nanos;
 use crate::units::human::TimeUnit;
 
-pub(super) const FORMAT: LogFormat = LogFormat {
-    name: "ping-windows",
-    title: "output of ping of Windows",
-    rows: Kind::Values,
-    is_generic: false,
-    options: &["--unit"],
-    states_losses: true,
-    detects,
-    reader: LogReader::Lines(open),
-};
+pub(super) const FORMAT: LogFormat = LogFormat::of_ping("ping-windows", "output of ping of Windows", detects, open);
 
 const UNIT: TimeUnit = TimeUnit::Millis;
 

@@ -5,7 +5,7 @@ use std::io::{self, Read};
 /// The bytes that are read at a time.
 const BUFFER_BYTES: usize = 1 << 13;
 
-/// Decodes UTF-16 while it is read; what is no character becomes U+FFFD.
+/// Decodes UTF-16 while it is read; other values become U+FFFD.
 #[derive(Debug)]
 pub struct Utf16 {
     unit: fn([u8; 2]) -> u16,

@@ -63,7 +63,7 @@ pub struct LogArgs {
     pub direction: Option<String>,
     /// Skip malformed rows, and count them [default: a malformed row is an error]
     ///
-    /// Lines that are no rows are always skipped and counted.
+    /// Lines without a row are always skipped and counted.
     #[arg(long)]
     pub skip_bad: bool,
 }
