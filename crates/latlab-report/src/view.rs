@@ -78,7 +78,6 @@ pub struct RowView {
     pub section: String,
     /// What stands before the label, the same of several rows.
     pub levels: Vec<String>,
-    /// Sentences about the row.
     pub notes: Vec<String>,
 }
 

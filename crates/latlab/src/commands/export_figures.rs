@@ -278,11 +278,15 @@ pub(super) fn values(
             _ => missing += 1,
         }
     }
-    let without = [(infinite, "whose figure is infinite: probes were lost"), (missing, "without data for the figure")];
-    for (count, why) in without.into_iter().filter(|(count, _)| *count > 0) {
-        export.console.warning(&format!("left out: {} {why}", counted(count, "run")), None);
-    }
+    warn_left_out(export, infinite, "run", " whose figure is infinite: probes were lost");
+    warn_left_out(export, missing, "run", " without data for the figure");
     Ok(())
+}
+
+pub(super) fn warn_left_out(export: &Export<'_>, count: usize, noun: &str, why: &str) {
+    if count > 0 {
+        export.console.warning(&format!("left out: {}{why}", counted(count, noun)), None);
+    }
 }
 
 /// Mean and sample standard deviation of the finite singletons of each run, a line for each.
@@ -295,13 +299,16 @@ pub(super) fn jitter(
     let metric = metric(export, metric_name)?;
     expect_unit(!metric.is_rate(), unit)?;
     let scale = if metric.is_rate() { 1.0 } else { unit.nanos() };
-    for run in observed(export, &[Statistic::Mean, Statistic::Stddev].map(|of| Estimand::Statistic(metric, of)))? {
-        for (name, figure) in ["mean", "stdev"].into_iter().zip(&run.figures).filter(|_| run.excluded.is_none()) {
-            if let RunFigure::Finite { value, .. } = figure {
-                writeln!(target, "{name} {}", general(value / scale, DIGITS))?;
-            }
-        }
+    let figures = [Statistic::Mean, Statistic::Stddev].map(|of| Estimand::Statistic(metric, of));
+    let mut missing = 0;
+    for run in observed(export, &figures)?.iter().filter(|run| run.excluded.is_none()) {
+        let [RunFigure::Finite { value: mean, .. }, RunFigure::Finite { value: stdev, .. }] = run.figures[..] else {
+            missing += 1;
+            continue;
+        };
+        writeln!(target, "mean {}\nstdev {}", general(mean / scale, DIGITS), general(stdev / scale, DIGITS))?;
     }
+    warn_left_out(export, missing, "run", " without data for the figure");
     Ok(())
 }
 

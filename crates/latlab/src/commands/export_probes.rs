@@ -2,6 +2,7 @@
 
 use std::io::Write;
 
+use super::export_figures::warn_left_out;
 use super::exported_runs::{Export, ExportBreak};
 use super::output_file::OutputTarget;
 use crate::diagnostics::Failure;
@@ -48,12 +49,7 @@ pub(super) fn probes(export: &Export<'_>, form: ProbeForm, target: &mut OutputTa
         }
     }
     target.flush()?;
-    for (count, why) in
-        [(unanswered, "which were lost or late"), (without_stamps, "without both stamps of the reflector")]
-    {
-        if count > 0 {
-            export.console.note(&format!("left out: {}, {why}", counted(count, "probe")));
-        }
-    }
+    warn_left_out(export, unanswered, "probe", ", which were lost or late");
+    warn_left_out(export, without_stamps, "probe", ", without both stamps of the reflector");
     Ok(())
 }
