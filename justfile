@@ -24,9 +24,9 @@ docs:
 shape:
     cargo test --quiet --package latlab --test tidy -- --nocapture --exact shape::no_measure_is_above_its_ceiling
 
-# licences, banned crates, sources (advisories need the network: `cargo deny check advisories`)
+# licences, banned crates, sources, advisories; needs cargo-deny and the network
 deny:
-    cargo deny check licenses bans sources
+    cargo deny check
 
 # pages of reports in a headless Chromium, which needs chromium, pdftotext (poppler-utils) and python3-venv
 pages LATLAB="target/debug/latlab":

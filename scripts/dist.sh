@@ -63,13 +63,13 @@ for target in "${targets[@]}"; do
     build "$target"
 done
 
-# Man pages and completions come from the binary itself, so one of them must run here.
-native="dist/latlab-$version-$(uname -m)-unknown-linux-musl"
-[ -x "$native/latlab" ] || die "no binary for this machine among: ${targets[*]}"
+# Man pages and completions come from a binary itself: one for this machine, or one that qemu runs.
+latlab=("dist/latlab-$version-$(uname -m)-unknown-linux-musl/latlab")
+[ -x "${latlab[0]}" ] || latlab=(qemu-aarch64-static "dist/latlab-$version-aarch64-unknown-linux-musl/latlab")
 mkdir -p dist/man dist/completions
-"$native/latlab" man --output dist/man
+"${latlab[@]}" man --output dist/man
 for shell in bash zsh fish; do
-    "$native/latlab" completions "$shell" >"dist/completions/latlab.$shell"
+    "${latlab[@]}" completions "$shell" >"dist/completions/latlab.$shell"
     [ -s "dist/completions/latlab.$shell" ] || die "no completions for $shell"
 done
 ls dist/man/*.1 >/dev/null || die "no man pages"

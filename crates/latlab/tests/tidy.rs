@@ -2,6 +2,8 @@
 
 #[path = "tidy/circles.rs"]
 mod circles;
+#[path = "tidy/dependencies.rs"]
+mod dependencies;
 #[path = "tidy/documents.rs"]
 mod documents;
 #[path = "tidy/shape.rs"]
