@@ -32,7 +32,7 @@ deny:
 pages LATLAB="target/debug/latlab":
     [ -x target/browser/bin/python ] || python3 -m venv target/browser
     target/browser/bin/pip install --quiet --requirement scripts/browser.txt
-    scripts/report_pages.sh {{ LATLAB }} target/browser/bin/python target/pages
+    scripts/report_pages.sh {{ LATLAB }} target/browser/bin/python target/pages --screenshots
 
 # the Python package: wheel, types, tests, notebook; needs python3-venv
 python LATLAB="target/debug/latlab":

@@ -6,7 +6,7 @@
     WORK/hostile      a recording whose tag and host are markup
     WORK/equal-0 to WORK/equal-9
                       recordings in which each probe took 42 µs
-    WORK/conditions   so many recordings (10,000) that differ in a tag and a size
+    WORK/conditions   so many recordings (1,000) that differ in a tag and a size
 
 Each begins as a copy of a small recording of TESTDATA. docs/recording.md describes the bytes.
 """
@@ -99,7 +99,7 @@ def main():
     make_hostile(old / "1.9-finished", work / "hostile")
     for number in range(10):
         make_equal(old / "1.0-died", work / f"equal-{number}", number)
-    make_conditions(old / "1.0-finished", work / "conditions", int(sys.argv[3]) if len(sys.argv) == 4 else 10_000)
+    make_conditions(old / "1.0-finished", work / "conditions", int(sys.argv[3]) if len(sys.argv) == 4 else 1_000)
 
 
 if __name__ == "__main__":
