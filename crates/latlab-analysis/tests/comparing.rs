@@ -22,8 +22,8 @@ use rand::SeedableRng;
 use rand_pcg::Pcg64Mcg;
 use simulated::{DESIGNS, Design, STATISTICS, experiment, in_parallel, is_long, rows};
 
-/// Simulated experiments for each design.
-const EXPERIMENTS: u64 = 2_000;
+/// Simulated experiments for each design: for the documentation, and in every build.
+const EXPERIMENTS: [u64; 2] = [2_000, 500];
 /// Simulated experiments for each design with naive tests: the t test and the Mann-Whitney test over single probes, and
 /// the t test over pooled runs.
 const NAIVE_EXPERIMENTS: u64 = 300;
@@ -75,7 +75,7 @@ fn share(outcomes: &[[Outcome; 3]], statistic: usize, of: fn(&Outcome) -> bool) 
 }
 
 fn judge(design: Design) -> Vec<[Outcome; 3]> {
-    in_parallel(EXPERIMENTS, |seed| {
+    in_parallel(EXPERIMENTS[usize::from(!is_long())], |seed| {
         let made = experiment(design, seed, false);
         [0, 1, 2].map(|statistic| outcome(&made.statistics[statistic], seed))
     })

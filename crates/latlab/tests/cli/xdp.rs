@@ -83,15 +83,16 @@ fn streams_arrive_past_the_network_stack() {
         return;
     }
     for options in ["", "--reflect socket", "--mode batch", "-6 -s 200", "--direction down"] {
-        let (document, _) = measured(&format!("stream lab --transport xdp --rate 5kpps -d 1s {options}"));
+        let (document, _) =
+            measured(&format!("stream lab --transport xdp --rate 5kpps -d 400ms --warmup 100ms {options}"));
         let flow = &document["stream"]["flows"][0];
         // A busy host gives up packets that are due.
-        assert!(flow["sent"].as_u64().expect("a count") > 500, "{options}: {document}");
+        assert!(flow["sent"].as_u64().expect("a count") > 200, "{options}: {document}");
         assert_eq!(flow["lost"], 0, "{options}: {document}");
     }
     // As fast as packets go, in batches and with pauses of the receiver.
-    let (document, recorded) = measured("stream lab --transport xdp --mode batch -s 64 -d 1s");
-    assert!(document["stream"]["flows"][0]["sent"].as_u64().expect("a count") > 20_000, "{document}");
+    let (document, recorded) = measured("stream lab --transport xdp --mode batch -s 64 -d 500ms");
+    assert!(document["stream"]["flows"][0]["sent"].as_u64().expect("a count") > 10_000, "{document}");
     assert_eq!(document["xdp"]["reflector"], recorded["run"]["xdp_reflector"], "{document}");
 }
 
