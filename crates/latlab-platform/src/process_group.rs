@@ -3,7 +3,8 @@
 //! not ended.
 
 use std::fs::{self, File};
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::FileExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -126,11 +127,10 @@ impl ProcessGroup {
     }
 
     fn last_bytes(&self) -> io::Result<Vec<u8>> {
-        let mut file = &self.output;
-        let length = file.metadata()?.len();
-        file.seek(SeekFrom::Start(length.saturating_sub(OUTPUT_KEPT)))?;
-        let mut bytes = Vec::new();
-        file.take(OUTPUT_KEPT).read_to_end(&mut bytes).map(|_| bytes)
+        let length = self.output.metadata()?.len();
+        let mut bytes = vec![0; length.min(OUTPUT_KEPT) as usize];
+        // The position of the file moves as the processes write.
+        self.output.read_exact_at(&mut bytes, length.saturating_sub(OUTPUT_KEPT)).map(|()| bytes)
     }
 
     fn cut_output(&self) -> io::Result<()> {
