@@ -21,7 +21,7 @@ use crate::store::spool_bytes;
 pub(crate) struct Sshd {
     child: Child,
     directory: TempDir,
-    _precedence: Precedence,
+    precedence: Option<Precedence>,
 }
 
 impl Sshd {
@@ -40,7 +40,7 @@ impl Sshd {
         // Nothing else in this test binds a port by number.
         let port = TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a port").port();
         let child = run(&server, directory.path(), port, path);
-        let sshd = Sshd { child, directory, _precedence: precedence };
+        let sshd = Sshd { child, directory, precedence: Some(precedence) };
         sshd.write_ssh(&client, port);
         wait_until("sshd listened", || TcpStream::connect(("127.0.0.1", port)).is_ok());
         Some(sshd)
@@ -168,6 +168,11 @@ pub(crate) struct SshRun {
 }
 
 impl SshRun {
+    /// Lets other tests have precedence: what was started keeps its niceness.
+    pub(crate) fn yield_precedence(&mut self) {
+        self.sshd.precedence = None;
+    }
+
     pub(crate) fn start(line: &str) -> Option<SshRun> {
         SshRun::start_in(&with_latlab(), line)
     }

@@ -175,7 +175,8 @@ fn every_early_end_of_an_ssh_connection_restores_the_far_host() {
     ] {
         let far = three_knobs();
         let line = format!("-d {planned} --warmup 0 -i 1ms --timeout 100ms {THREE_THERE} {LOADED}");
-        let Some(run) = SshRun::start_in(&login_of(&far), &line) else { return };
+        let Some(mut run) = SshRun::start_in(&login_of(&far), &line) else { return };
+        run.yield_precedence();
         let loads = loads_below(run.sshd.pid());
         assert_eq!(far.values(), SET, "{name}");
         signal(if code == 130 { run.running.pid().as_raw_nonzero().get() } else { run.ssh }, by);
