@@ -4,14 +4,13 @@ use crate::facts::{LoggedProbe, LoggedValue};
 use crate::units::human::{TimeUnit, counted, grouped};
 
 use super::LogFault;
-use super::field::LogField;
+use super::field::{LogField, whole};
 
-/// A figure as a log prints it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct StatedValue {
     pub(super) ns: i64,
     /// One unit of its last digit.
-    step_ns: i64,
+    pub(super) step_ns: i64,
 }
 
 impl StatedValue {
@@ -22,14 +21,8 @@ impl StatedValue {
     pub(super) fn doubled(self) -> StatedValue {
         StatedValue { ns: self.ns.saturating_mul(2), step_ns: self.step_ns.saturating_mul(2) }
     }
-
-    /// A figure that is within `step_ns` of `ns`.
-    pub(super) fn within(ns: i64, step_ns: i64) -> StatedValue {
-        StatedValue { ns, step_ns }
-    }
 }
 
-/// What a log states about all of its rows, as far as it does.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LogTotals {
     pub(super) sent: Option<u64>,
@@ -104,7 +97,30 @@ fn micros(ns: i64) -> String {
     format!("{} µs", text.trim_end_matches('0').trim_end_matches('.'))
 }
 
-/// `count` things that were left out or read otherwise than they are printed, and why.
 pub(super) fn note(count: u64, noun: &str, why: &str) -> Option<String> {
     (count > 0).then(|| format!("{} {why}", counted(count as usize, noun)))
+}
+
+const KINDS_MAX: usize = 5;
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OtherLines {
+    pub count: u64,
+    /// The first line of each kind, with its number; lines that differ in their digits alone are of one kind.
+    pub first: Vec<(u64, String)>,
+    kinds: Vec<Vec<u8>>,
+}
+
+impl OtherLines {
+    pub(super) fn take(&mut self, number: u64, line: &[u8]) {
+        self.count += 1;
+        if self.kinds.len() < KINDS_MAX {
+            let start = &line[..line.len().min(80)];
+            let kind: Vec<u8> = start.iter().filter(|byte| !byte.is_ascii_digit()).copied().collect();
+            if !self.kinds.contains(&kind) {
+                self.kinds.push(kind);
+                self.first.push((number, whole(line).shown()));
+            }
+        }
+    }
 }

@@ -1,43 +1,18 @@
 //! The latencies of `cyclictest -v`: lines `thread: cycle: latency`, and `T: 0 (28056) P: 0 I:1000 C: 10 Min: 63 Act: 64 Avg: 64
-//! Max: 67` at the end.
+//! Max: 67` at the end, whose width alone states the unit: us, with `-N` ns.
 //!
-//! Values are in us, with `-N` in ns. Only the lines `T:` state which, by their width. So the unit is that which the user states,
-//! else us, and lines `T:` that show the other one are a fault.
-//!
-//! `-v` writes the latencies of each thread in blocks, so those of several threads have no order. A latency of 0 has the cycle
-//! of an earlier line. With `-o N` only the maximum of N cycles is written, which shows in cycles that are missing and is
-//! refused. Some versions end before they wrote the last latencies: then the totals contradict the rows.
+//! Latencies of several threads are written in blocks, and have no order. A latency of 0 has the cycle of an earlier line. With
+//! `-o N` only the maximum of N cycles is written, which shows in cycles that are missing.
 
-use memchr::memmem;
+use std::collections::BTreeMap;
 
-use super::check::{LogTotals, StatedValue};
-use super::field::{LogField, bounded, cells, unit_of, whole, words};
-use super::form::captured;
-use super::{LineParser, LineUse, LogFacts, LogFault, LogFormat, LogOptions, LogReader, LogRows};
-use crate::facts::LoggedValue;
-use crate::metric::Metric;
-use crate::plan::Kind;
-use crate::units::Nanos;
-use crate::units::human::TimeUnit;
+use super::prelude::*;
+pub(super) fn detects(head: &LogHead<'_>) -> bool {
+    let is_histogram = || head.lines().any(|line| line == b"# Histogram");
+    head.lines().any(is_cycle) || (head.lines().any(|line| shown_unit(line).is_some()) && !is_histogram())
+}
 
-pub(super) const FORMAT: LogFormat = LogFormat {
-    name: "cyclictest",
-    title: "output of cyclictest -v",
-    rows: Kind::Values,
-    is_generic: false,
-    options: &["--unit"],
-    states_losses: false,
-    detects: |head| {
-        let is_histogram = || head.lines().any(|line| line == b"# Histogram");
-        head.lines().any(is_cycle) || (head.lines().any(|line| shown_unit(line).is_some()) && !is_histogram())
-    },
-    reader: LogReader::Lines(open),
-};
-
-/// The most threads: Linux has fewer CPUs.
-const THREADS_MAX: u64 = 1 << 16;
-
-fn open(options: &LogOptions) -> Result<Box<dyn LineParser>, LogFault> {
+pub(super) fn open(options: &LogOptions) -> OpenedLog {
     Ok(Box::new(CycleLog { given: options.unit, ..CycleLog::default() }))
 }
 
@@ -48,7 +23,6 @@ fn cycle_of(line: &[u8]) -> Option<[LogField<'_>; 3]> {
     (cells.next().is_none() && row[..2].iter().all(|cell| cell.count().is_ok())).then_some(row)
 }
 
-/// Whether `line` is a latency.
 pub(super) fn is_cycle(line: &[u8]) -> bool {
     cycle_of(line).is_some_and(|[_, _, value]| value.nanos().is_ok())
 }
@@ -64,16 +38,11 @@ pub(super) fn shown_unit(line: &[u8]) -> Option<TimeUnit> {
 #[derive(Default)]
 struct CycleLog {
     given: Option<TimeUnit>,
-    /// The unit of the lines `T:`.
     shown: Option<TimeUnit>,
-    /// The intervals of the threads in us.
-    intervals: Vec<i64>,
     totals: LogTotals,
-    /// Threads that have a line `Thread`.
     announced: usize,
     /// The next cycle of each thread that has rows; `None` behind a malformed row.
-    threads: Vec<(u64, Option<u64>)>,
-    /// Whether the histogram of the same run began.
+    threads: BTreeMap<u64, Option<u64>>,
     has_histogram: bool,
 }
 
@@ -87,11 +56,7 @@ impl LineParser for CycleLog {
             self.shown = Some(shown);
             self.take_totals(whole(line), shown);
         } else if let Some(row) = cycle_of(line) {
-            let taken = self.row(row, rows);
-            if taken.is_err() {
-                self.threads.iter_mut().for_each(|(_, due)| *due = None);
-            }
-            taken?;
+            self.row(row, rows).inspect_err(|_| self.threads.values_mut().for_each(|due| *due = None))?;
         } else if line.starts_with(b"Thread ") && memmem::find(line, b" Interval:").is_some() {
             self.announced += 1;
         } else {
@@ -100,25 +65,18 @@ impl LineParser for CycleLog {
         Ok(LineUse::Taken)
     }
 
-    fn finish(&mut self, _: &mut LogRows<'_>) -> Result<LogFacts, LogFault> {
-        if self.threads.is_empty() && self.has_histogram {
-            let fault = LogFault::whole("the log has a histogram and no latencies");
-            return Err(fault.hint("`--from cyclictest-histogram` imports it"));
-        }
+    fn finish(&mut self, _: &mut LogRows<'_>) -> ReadLog {
         if self.threads.is_empty() {
-            let fault = LogFault::whole("the log has totals and no latencies");
-            return Err(fault.hint("`cyclictest -v` writes latencies, `-h US` a histogram"));
+            let fault = LogFault::whole("the log has totals or a histogram, and no latencies");
+            return Err(fault.hint("`cyclictest -v` writes them; `--from cyclictest-histogram` imports a histogram"));
         }
         let unit = self.unit();
         if let Some(shown) = self.shown {
             unit_of(Some(shown), Some(unit)).map_err(|fault| fault.hint(format!("add `--unit {}`", shown.word())))?;
         }
         let unit_assumed = self.shown.is_none() && self.given.is_none();
-        let interval_us = self.intervals.first().filter(|first| self.intervals.iter().all(|other| other == *first));
         let step_ns = unit.nanos() as i64;
         Ok(LogFacts {
-            metric: Some(Metric::WakeupLatency),
-            interval_ns: interval_us.and_then(|interval| bounded(interval.checked_mul(1_000)?)).map(Nanos),
             resolution_ns: Some(Nanos(step_ns)).filter(|_| !unit_assumed),
             unit_assumed,
             totals: LogTotals { row_step_ns: step_ns, ..self.totals.clone() },
@@ -132,11 +90,8 @@ impl CycleLog {
         self.given.unwrap_or(TimeUnit::Micros)
     }
 
-    /// Takes a line `T:`.
     fn take_totals(&mut self, line: LogField<'_>, unit: TimeUnit) {
-        let figures = captured::<4>(line, "*I:{}C:{}Min:{}Act:*Max:{}");
-        let Some([interval, cycles, min, max]) = figures else { return };
-        self.intervals.extend(interval.nanos());
+        let Some([cycles, min, max]) = captured(line, "*C:{}Min:{}Act:*Max:{}") else { return };
         let max = words(max.text).next().unwrap_or(max);
         let (Ok(min), Ok(max)) = (StatedValue::of(&min, unit), StatedValue::of(&max, unit)) else { return };
         let LogTotals { received, min: least, max: most, .. } = &mut self.totals;
@@ -147,35 +102,24 @@ impl CycleLog {
 
     fn row(&mut self, [thread, cycle, value]: [LogField<'_>; 3], rows: &mut LogRows<'_>) -> Result<(), LogFault> {
         let number = thread.count()?;
-        if number >= THREADS_MAX {
-            return Err(thread.is_not("a thread"));
-        }
         let latency = words(value.text).next().map_or(value, |word| LogField { text: word.text, ..value });
         let value_ns = latency.time(self.unit())?;
-        let cycle = cycle.count()?;
-        let known = self.threads.iter().position(|(known, _)| *known == number);
-        let due = known.map(|place| self.threads[place].1);
-        let cycle = match due.flatten() {
-            None => cycle,
-            Some(due) if cycle == due || value_ns <= 0 => due,
-            Some(due) => {
+        let mut cycle = cycle.count()?;
+        if let Some(due) = self.threads.get(&number).copied().flatten() {
+            if cycle != due && value_ns > 0 {
                 return Err(LogFault::whole(format!("cycle {cycle} follows {}", due.saturating_sub(1)))
                     .hint("logs of `-o`, parts of logs and several runs in one log cannot be imported"));
             }
-        };
-        let place = known.unwrap_or(self.threads.len());
-        self.threads.resize(self.threads.len().max(place + 1), (number, None));
-        self.threads[place].1 = Some(cycle.saturating_add(1));
+            cycle = due;
+        }
+        self.threads.insert(number, Some(cycle.saturating_add(1)));
         if self.threads.len() > 1 && self.announced <= 1 {
             let fault = LogFault::whole("the log has several threads and no lines `Thread N Interval`");
             return Err(fault.hint("import the whole log, or the lines of one thread"));
         }
         rows.are_of(Metric::WakeupLatency);
-        rows.value(LoggedValue {
-            seq: Some(cycle).filter(|_| self.announced <= 1),
-            value_ns: Some(value_ns),
-            count: 1,
-        });
+        let seq = (self.announced <= 1).then_some(cycle);
+        rows.value(LoggedValue { seq, value_ns: Some(value_ns), count: 1 });
         Ok(())
     }
 }
@@ -183,7 +127,7 @@ impl CycleLog {
 #[cfg(test)]
 mod tests {
     use super::super::testing::{is_detected, read};
-    use super::super::{LogBlock, LogEnd, columns};
+    use super::super::{LogBlock, LogEnd};
     use super::*;
 
     /// `cyclictest -l 4 -v -q -t1`.
@@ -198,7 +142,7 @@ mod tests {
         T: 1 ( 1102) P: 0 I:1500 C:      2 Min:  65662 Act:   65662 Avg:   67145 Max:   68629\n";
 
     fn import(unit: Option<TimeUnit>, text: &str) -> Result<(LogBlock, LogEnd), LogFault> {
-        read(&FORMAT, &LogOptions { unit, ..LogOptions::default() }, false, text.as_bytes())
+        read("cyclictest", &LogOptions { unit, ..LogOptions::default() }, false, text.as_bytes())
     }
 
     fn rows(block: &LogBlock) -> Vec<(Option<u64>, i64)> {
@@ -214,15 +158,15 @@ mod tests {
             &ONE.replace("64\n", "64       0\n"),
             &ONE.replace("Max CPUs", "New banner"),
         ] {
-            assert!(is_detected(&FORMAT, text.as_bytes()), "{text}");
+            assert!(is_detected("cyclictest", text.as_bytes()), "{text}");
             let (block, end) = import(None, text).expect(text);
             assert_eq!((rows(&block), end.contradictions.len()), (expected.to_vec(), 0), "{text}");
-            assert_eq!((end.facts.interval_ns, end.facts.resolution_ns), (Some(Nanos(1_000_000)), Some(Nanos(1_000))));
+            assert_eq!(end.facts.resolution_ns, Some(Nanos(1_000)));
             assert!(!end.facts.unit_assumed);
         }
         let (block, end) = import(Some(TimeUnit::Nanos), TWO).expect("two threads");
         assert_eq!(rows(&block), [73_641, 66_332, 68_629, 65_662].map(|value| (None, value)));
-        assert_eq!((end.facts.interval_ns, end.contradictions.len()), (None, 0));
+        assert_eq!(end.contradictions.len(), 0);
         let headless = TWO.replace(" Interval", "");
         assert!(import(Some(TimeUnit::Nanos), &headless).is_err_and(|fault| fault.what.contains("several threads")));
     }
@@ -251,28 +195,10 @@ mod tests {
         }
         let late = import(None, "0: 7: 3\n0: 7: 0\n0: 7: 0\n0: 10: 2\n").expect("latencies of 0").0;
         assert_eq!(rows(&late), [(Some(7), 3_000), (Some(8), 0), (Some(9), 0), (Some(10), 2_000)]);
-        for (line, column, what) in
-            [("       0:       4:      x", 25, "`x` is not a number"), ("99999: 4: 1", 1, "`99999` is not a thread")]
-        {
-            let text = [ONE, line, "\n0: 5: 70\n"].concat();
-            let options = LogOptions::default();
-            let fault = read(&FORMAT, &options, false, text.as_bytes()).expect_err(line);
-            assert_eq!((fault.line, fault.column, &*fault.what), (Some(10), Some(column), what), "{line}");
-            let (block, end) = read(&FORMAT, &options, true, text.as_bytes()).expect(line);
-            assert_eq!((rows(&block)[4], end.skipped), ((Some(5), 70_000), 1));
-        }
-    }
-
-    #[test]
-    fn a_histogram_behind_latencies_is_left_out() {
-        let histogram = "# Histogram\n000001 000002\n# Min Latencies: 00001\n";
-        let totals = "policy: other/other: loadavg: 0.49 0.52 1.25 3/92 1095\n\n\
-            T: 0 ( 1094) P: 0 I:1000 C:      9 Min:     64 Act:   64 Avg:   65 Max:      70\n";
-        let both = ONE.to_owned() + histogram;
-        assert_eq!(import(None, &both).expect("rows and a histogram").0.len(), 4);
-        assert!(import(None, totals).is_err_and(|fault| fault.hint.is_some_and(|hint| hint.contains("cyclictest -v"))));
-        assert!(import(None, histogram).is_err_and(|fault| fault.what.contains("histogram")));
-        assert!(is_detected(&FORMAT, totals.as_bytes()) && is_detected(&FORMAT, both.as_bytes()));
-        assert!(is_detected(&columns::CYCLICTEST, [totals, histogram].concat().as_bytes()));
+        let text = [ONE, "       0:       4:      x\n0: 5: 70\n"].concat();
+        let fault = import(None, &text).expect_err("no number");
+        assert_eq!((fault.line, fault.column, &*fault.what), (Some(10), Some(25), "`x` is not a number"));
+        let (block, end) = read("cyclictest", &LogOptions::default(), true, text.as_bytes()).expect("one row less");
+        assert_eq!((rows(&block)[4], end.skipped), ((Some(5), 70_000), 1));
     }
 }

@@ -1,15 +1,12 @@
 //! Why a log is not imported, with its line and column.
 
-/// Why a log is not imported.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogFault {
     /// Number of the line, from 1; the caller fills it in for a format of lines.
     pub line: Option<u64>,
     /// Byte of the line, from 1; `None` if the fault is of the whole log.
     pub column: Option<u64>,
-    /// What is wrong: `` `abc` is not a number ``.
     pub what: String,
-    /// What the user can do.
     pub hint: Option<String>,
     /// Whether it is of one row, without which the others are right.
     pub is_skippable: bool,
@@ -20,7 +17,6 @@ impl LogFault {
         LogFault { line: None, column: Some(column as u64), what: what.into(), hint: None, is_skippable: true }
     }
 
-    /// A log that cannot be imported at all.
     pub fn whole(what: impl Into<String>) -> LogFault {
         LogFault { line: None, column: None, what: what.into(), hint: None, is_skippable: false }
     }

@@ -8,7 +8,6 @@ use rust_decimal::{Decimal, RoundingStrategy};
 use super::LogFault;
 use crate::units::human::TimeUnit;
 
-/// The most characters of a text that a message shows.
 const SHOWN: usize = 40;
 
 /// Instants and values are below 2^62 ns, about 146 years, on either side of 0: the difference of two of them fits too.
@@ -17,22 +16,17 @@ const NANOS_END: i64 = 1 << 62;
 /// The most that a log counts, about 10^12: sums of such counts do not overflow.
 pub(super) const TOTAL_MAX: u64 = 1 << 40;
 
-/// `nanos` if it is an instant or a value of a log.
 #[inline]
 pub(super) fn bounded(nanos: i64) -> Option<i64> {
     (nanos.unsigned_abs() < NANOS_END as u64).then_some(nanos)
 }
 
-/// Whether `line` is blank or a comment, which begins with `#`.
 #[inline]
 pub(super) fn is_blank_or_comment(line: &[u8]) -> bool {
     matches!(line.iter().find(|byte| !byte.is_ascii_whitespace()), None | Some(b'#'))
 }
 
-/// The unit of values: that which the log states, else that which the user states.
-///
-/// # Errors
-/// The two differ, or both are missing.
+/// The unit of values: that which the log states, else that which the user states; they may not differ.
 pub(super) fn unit_of(stated: Option<TimeUnit>, given: Option<TimeUnit>) -> Result<TimeUnit, LogFault> {
     match (stated, given) {
         (Some(stated), Some(given)) if stated != given => {
@@ -46,7 +40,6 @@ pub(super) fn unit_of(stated: Option<TimeUnit>, given: Option<TimeUnit>) -> Resu
     }
 }
 
-/// A part of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct LogField<'a> {
     /// Without white space around it.
@@ -55,7 +48,6 @@ pub(super) struct LogField<'a> {
     pub(super) column: usize,
 }
 
-/// All of `line` as a field.
 pub(super) fn whole(line: &[u8]) -> LogField<'_> {
     LogField { text: line, column: 1 }
 }
@@ -101,7 +93,6 @@ impl<'a> LogField<'a> {
         text.chars().take(SHOWN).flat_map(char::escape_debug).collect()
     }
 
-    /// The fault that this is not `due`.
     #[cold]
     pub(super) fn is_not(&self, due: &str) -> LogFault {
         let fault = LogFault::at(self.column, format!("`{}` is not {due}", self.shown()));
@@ -115,7 +106,6 @@ impl<'a> LogField<'a> {
         }
     }
 
-    /// A whole number, zero or above.
     pub(super) fn count(&self) -> Result<u64, LogFault> {
         digits(self.text).ok_or_else(|| self.is_not("a whole number"))
     }
@@ -128,7 +118,6 @@ impl<'a> LogField<'a> {
         }
     }
 
-    /// A whole number of nanoseconds, of either sign.
     pub(super) fn nanos(&self) -> Result<i64, LogFault> {
         let (negative, text) = signed(self.text);
         let value = digits(text).and_then(|value| i64::try_from(value).ok());
@@ -147,7 +136,7 @@ impl<'a> LogField<'a> {
     #[inline]
     pub(super) fn rounded_time(&self, unit: TimeUnit) -> Result<(i64, bool), LogFault> {
         let (negative, text) = signed(self.text);
-        let mut scan = Scan { text, at: 0, has_point: false };
+        let mut scan = Scan { text, at: 0 };
         match scan.time(unit).filter(|_| scan.at == text.len()) {
             Some(value) => Ok((if negative { -value } else { value }, false)),
             None => self.odd_time(unit),
@@ -157,50 +146,35 @@ impl<'a> LogField<'a> {
     /// A number with an exponent or with further digits, one that is too large, or text; and whether it was rounded.
     #[cold]
     fn odd_time(&self, unit: TimeUnit) -> Result<(i64, bool), LogFault> {
-        let (mantissa, power) = self.scientific().ok_or_else(|| self.is_not("a number"))?;
+        let is_plain = self.text.iter().all(|byte| byte.is_ascii_digit() || b"+-.eE".contains(byte));
+        let text = std::str::from_utf8(self.text).ok().filter(|text| is_plain && text.parse::<f64>().is_ok());
+        let text = text.ok_or_else(|| self.is_not("a number"))?;
+        let (mantissa, power) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
+        let power = power.parse::<i64>().map_err(|_| self.is_not("a number"))?;
         let value = scaled(mantissa, power.saturating_add(exponent_of(unit).into()));
         let whole = value.map(|value| value.round_dp_with_strategy(0, RoundingStrategy::MidpointAwayFromZero));
         let nanos = whole.and_then(|whole| whole.to_i64()).and_then(bounded);
-        let is_finer = |value: &Decimal| {
-            let kept = value.round_sf(KEPT_DIGITS).unwrap_or(*value);
-            !value.is_integer() && !kept.is_integer()
-        };
         let nanos = nanos.ok_or_else(|| self.is_not("a time below 146 years").of_all_rows())?;
-        Ok((nanos, value.is_some_and(|value| is_finer(&value))))
-    }
-
-    /// A number in front of an exponent, which is 0 if it is missing.
-    fn scientific(&self) -> Option<(&'a str, i128)> {
-        let text = std::str::from_utf8(self.text).ok()?;
-        let (mantissa, power) = match text.split_once(['e', 'E']) {
-            Some((mantissa, power)) => (mantissa, power.parse().ok()?),
-            None => (text, 0),
-        };
-        let (_, unsigned) = signed(mantissa.as_bytes());
-        let digits = unsigned.iter().filter(|byte| byte.is_ascii_digit()).count();
-        let points = unsigned.iter().filter(|byte| **byte == b'.').count();
-        (digits > 0 && points <= 1 && digits + points == unsigned.len()).then_some((mantissa, power))
+        let is_finer =
+            |value: Decimal| !value.is_integer() && !value.round_sf(KEPT_DIGITS).unwrap_or(value).is_integer();
+        Ok((nanos, value.is_some_and(is_finer)))
     }
 }
 
-/// Digits of a decimal that every double keeps; further ones are noise.
 const KEPT_DIGITS: u32 = 15;
-/// The most decimal places of a [`Decimal`].
-const PLACES_MAX: i128 = 28;
 
 /// `mantissa` times 10^`power`, to 28 digits; `None` if it is not below 7 × 10^28.
-fn scaled(mantissa: &str, power: i128) -> Option<Decimal> {
+fn scaled(mantissa: &str, power: i64) -> Option<Decimal> {
     let value = Decimal::from_str(mantissa).ok()?;
     match power {
-        0..=PLACES_MAX => value.checked_mul(Decimal::from_i128_with_scale(10_i128.pow(power as u32), 0)),
-        power if (-PLACES_MAX..0).contains(&power) => value.checked_mul(Decimal::new(1, power.unsigned_abs() as u32)),
+        0..=28 => value.checked_mul(Decimal::from_i128_with_scale(10_i128.pow(power as u32), 0)),
+        -28..0 => value.checked_mul(Decimal::new(1, power.unsigned_abs() as u32)),
+        _ if value.is_zero() => Some(value),
         // A rest that is not 0 counts as digits below a nanosecond.
-        power if power < 0 && !value.is_zero() => Some(Decimal::new(1, PLACES_MAX as u32)),
-        _ => value.is_zero().then_some(value),
+        _ => (power < 0).then(|| Decimal::new(1, 28)),
     }
 }
 
-/// Decimal places of a nanosecond in `unit`.
 const fn exponent_of(unit: TimeUnit) -> u32 {
     match unit {
         TimeUnit::Nanos => 0,
@@ -210,7 +184,6 @@ const fn exponent_of(unit: TimeUnit) -> u32 {
     }
 }
 
-/// Whether `text` has a minus sign, and what follows a sign.
 #[inline]
 pub(super) fn signed(text: &[u8]) -> (bool, &[u8]) {
     match text.split_first() {
@@ -220,19 +193,11 @@ pub(super) fn signed(text: &[u8]) -> (bool, &[u8]) {
     }
 }
 
-/// Digits alone, below 2^64.
-#[inline]
 fn digits(text: &[u8]) -> Option<u64> {
-    if text.is_empty() {
-        return None;
-    }
-    text.iter().try_fold(0_u64, |value, byte| match byte {
-        b'0'..=b'9' => value.checked_mul(10)?.checked_add(u64::from(byte - b'0')),
-        _ => None,
-    })
+    text.first().filter(|byte| byte.is_ascii_digit())?;
+    std::str::from_utf8(text).ok()?.parse().ok()
 }
 
-/// What the commas of a number are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Commas {
     Decimal,
@@ -254,18 +219,16 @@ pub(super) fn commas_of(text: &[u8]) -> Option<Commas> {
     let are_thousands = |groups: &[&[u8]]| {
         groups[0].len() <= 3 && groups[0] != b"0" && groups[1..].iter().all(|group| group.len() == 3)
     };
-    match marks.as_slice() {
-        [] | [b'.'] => None,
-        [b','] => Some(if are_thousands(&groups) { Commas::Either } else { Commas::Decimal }),
-        [first, .., last] if first != last && b".,".contains(last) => {
-            let is_each = marks[..marks.len() - 1].iter().all(|mark| mark == first);
-            (is_each && are_thousands(&groups[..groups.len() - 1])).then_some(Commas::Thousands)
-        }
-        [first, ..] => (marks.iter().all(|mark| mark == first) && are_thousands(&groups)).then_some(Commas::Thousands),
+    let (first, last) = marks.first().zip(marks.last()).filter(|_| marks != b".")?;
+    // The last mark may be that of decimals.
+    let whole = if first != last && b".,".contains(last) { marks.len() } else { marks.len() + 1 };
+    let is_grouped = are_thousands(&groups[..whole]) && marks[..whole - 1].iter().all(|mark| mark == first);
+    match (marks.as_slice(), is_grouped) {
+        (b",", is_grouped) => Some(if is_grouped { Commas::Either } else { Commas::Decimal }),
+        (_, is_grouped) => is_grouped.then_some(Commas::Thousands),
     }
 }
 
-/// Whether `text` is a number with one comma.
 pub(super) fn is_decimal_comma(text: &[u8]) -> bool {
     matches!(commas_of(text), Some(Commas::Decimal | Commas::Either))
 }
@@ -274,8 +237,6 @@ pub(super) fn is_decimal_comma(text: &[u8]) -> bool {
 pub(super) struct Scan<'a> {
     pub(super) text: &'a [u8],
     pub(super) at: usize,
-    /// Whether a number had a point.
-    pub(super) has_point: bool,
 }
 
 impl Scan<'_> {
@@ -284,7 +245,6 @@ impl Scan<'_> {
         self.text.get(self.at).copied().unwrap_or(0)
     }
 
-    /// Takes `byte`, if it is the next one.
     #[inline]
     pub(super) fn takes(&mut self, byte: u8) -> bool {
         let is_next = self.next() == byte;
@@ -302,7 +262,6 @@ impl Scan<'_> {
         self.at > start
     }
 
-    /// Takes the end of a line.
     #[inline]
     pub(super) fn end(&mut self) -> Option<()> {
         self.takes(b'\r');
@@ -321,7 +280,6 @@ impl Scan<'_> {
         (self.next() != b'"').then_some(())
     }
 
-    /// Takes digits onto `value`, and returns how many.
     #[inline]
     fn digits(&mut self, value: &mut u64) -> usize {
         let start = self.at;
@@ -332,7 +290,6 @@ impl Scan<'_> {
         self.at - start
     }
 
-    /// A whole number of at most 19 digits.
     #[inline]
     pub(super) fn count(&mut self) -> Option<u64> {
         let mut value = 0;
@@ -344,9 +301,7 @@ impl Scan<'_> {
     pub(super) fn time(&mut self, unit: TimeUnit) -> Option<i64> {
         let (mut value, exponent) = (0, exponent_of(unit));
         let whole = self.digits(&mut value);
-        let has_point = self.takes(b'.');
-        self.has_point |= has_point;
-        let places = if has_point { self.digits(&mut value) } else { 0 };
+        let places = if self.takes(b'.') { self.digits(&mut value) } else { 0 };
         let left = exponent.checked_sub(places as u32)?;
         let value = matches!(whole + places, 1..=18).then_some(value)?.checked_mul(10_u64.pow(left))?;
         i64::try_from(value).ok().and_then(bounded)
@@ -368,55 +323,23 @@ mod tests {
     }
 
     #[test]
-    fn words_and_cells_have_their_columns() {
-        let found = |fields: Vec<LogField<'_>>| -> Vec<(String, usize)> {
-            fields.iter().map(|field| (field.shown(), field.column)).collect()
-        };
-        let pairs =
-            |pairs: &[(&str, usize)]| pairs.iter().map(|(text, at)| ((*text).to_owned(), *at)).collect::<Vec<_>>();
-        assert_eq!(found(words(b"  1 \t22  x").collect()), pairs(&[("1", 3), ("22", 6), ("x", 10)]));
-        assert!(words(b" \t ").next().is_none() && words(b"").next().is_none());
-        assert_eq!(found(cells(b"  1, 22,,x ", b',').collect()), pairs(&[("1", 3), ("22", 6), ("", 9), ("x", 10)]));
-        assert_eq!(found(cells(b"", b',').collect()), pairs(&[("", 1)]));
-    }
-
-    #[test]
-    fn a_unit_is_stated_once() {
-        let (us, ns) = (Some(TimeUnit::Micros), Some(TimeUnit::Nanos));
-        assert_eq!(unit_of(us, None), Ok(TimeUnit::Micros));
-        assert_eq!(unit_of(None, ns), Ok(TimeUnit::Nanos));
-        assert_eq!(unit_of(us, us), Ok(TimeUnit::Micros));
-        for (stated, given, hint) in [(us, ns, "leave out `--unit`"), (None, None, "add `--unit ns|us|ms|s`")] {
-            let fault = unit_of(stated, given).expect_err("no unit");
-            assert_eq!((fault.column, fault.hint.as_deref()), (None, Some(hint)));
+    fn digits_below_a_nanosecond_are_seen_but_for_the_noise_of_doubles() {
+        for (texts, unit, has) in [
+            (
+                "281.41234 0.0001 -1.0005 1.2345e-1 1e-30 262.37149999999997 0.00009999999999999999",
+                TimeUnit::Micros,
+                true,
+            ),
+            (
+                "281.41200 281 -5. 1e3 1.5e-2 262.37199999999996 -262.37200000000007 0.99999999999999989",
+                TimeUnit::Micros,
+                false,
+            ),
+            ("0.00010514259338378906 1.0025e-09", TimeUnit::Seconds, true),
+            ("1.002e-06 3.7611e-05 1000e-12 -2.5e-8", TimeUnit::Seconds, false),
+        ] {
+            texts.split(' ').for_each(|text| assert_eq!(field(text).rounded_time(unit).expect(text).1, has, "{text}"));
         }
-    }
-
-    #[test]
-    fn digits_below_a_nanosecond_are_seen() {
-        let has = |text: &str, unit| field(text).rounded_time(unit).expect(text).1;
-        for text in ["281.41234", "0.0001", "-1.0005", "1.2345e-1", "1e-4", "1e-30"] {
-            assert!(has(text, TimeUnit::Micros), "{text}");
-        }
-        for text in ["281.412", "281.41200", "281", "-5.", "1e3", "1.5e-2", "+0.000000"] {
-            assert!(!has(text, TimeUnit::Micros), "{text}");
-        }
-        // Noise of doubles: digits beyond the 15th.
-        for text in ["262.37199999999996", "-262.37200000000007", "2.6237199999999996e2", "0.99999999999999989"] {
-            assert!(!has(text, TimeUnit::Micros), "{text}");
-        }
-        for text in ["262.37149999999997", "262.371999999999", "262.37199999999946", "0.00009999999999999999"] {
-            assert!(has(text, TimeUnit::Micros), "{text}");
-        }
-        assert_eq!(field("262.37199999999996").rounded_time(TimeUnit::Micros), Ok((262_372, false)));
-        assert!(has("0.00010514259338378906", TimeUnit::Seconds) && !has("0.00026237199999999996", TimeUnit::Seconds));
-        assert!(!has("1700000000123456.75", TimeUnit::Nanos), "the 15th digit is worth 10 ns");
-        // As Python writes floats: binary fractions, which multiplied by a power of ten are not whole.
-        for text in ["1.002e-06", "3.7611e-05", "5e-09", "1000e-12", "0e-30", "-2.5e-8"] {
-            assert!(!has(text, TimeUnit::Seconds), "{text}");
-        }
-        assert!(has("1.0025e-09", TimeUnit::Seconds) && has("1001e-12", TimeUnit::Seconds));
-        assert!(has("0.5", TimeUnit::Nanos) && !has("0.000296001", TimeUnit::Seconds) && !has("7.0", TimeUnit::Nanos));
     }
 
     #[test]
@@ -442,37 +365,6 @@ mod tests {
     }
 
     #[test]
-    fn marks_between_digits_are_told_apart() {
-        for (texts, marks) in [
-            ("0,5|-12,25|1234,567|0,123|1,5e-3", Some(Commas::Decimal)),
-            ("12,345|1,234", Some(Commas::Either)),
-            ("1,234,567|1,234.5|1.234.567,8|1'234|1 234.5", Some(Commas::Thousands)),
-            ("12.5|7|1 2|1,2.3,4|192.0.2.1|2026-11-28|,5|", None),
-        ] {
-            texts.split('|').for_each(|text| assert_eq!(commas_of(text.as_bytes()), marks, "{text}"));
-        }
-    }
-
-    #[test]
-    fn a_scan_reads_plain_numbers_as_fields_do() {
-        for text in ["12.5\n", "0.000000001\n", "7\r\n", ".5\n", "4611686018427387903\n"] {
-            let mut scan = Scan { text: text.as_bytes(), at: 0, has_point: false };
-            let unit = if text.contains('.') { TimeUnit::Seconds } else { TimeUnit::Nanos };
-            let found = scan.time(unit);
-            let slow = field(text.trim()).time(unit).ok();
-            assert!(
-                (found == slow || text.len() > 19) && (found.is_none() || scan.end().is_some()),
-                "{text}: {found:?}"
-            );
-            assert_eq!(scan.has_point, text.contains('.'));
-        }
-        for text in ["-1\n", "1e3\n", "1.0000000001\n", "99999999999999999999\n", ".\n", "1\"\n", "1"] {
-            let mut scan = Scan { text: text.as_bytes(), at: 0, has_point: false };
-            assert!(scan.time(TimeUnit::Seconds).and_then(|_| scan.end()).is_none(), "{text}");
-        }
-    }
-
-    #[test]
     fn other_text_is_a_fault_at_its_column() {
         for text in " - . abc 1.2.3 1e 1e- e5 .e5 1e5.0 1e9x +-5 NaN inf 0x10 1_000 12us".split(' ') {
             let fault = field(text).time(TimeUnit::Nanos).expect_err(text);
@@ -482,25 +374,11 @@ mod tests {
             let fault = field(text).time(TimeUnit::Nanos).expect_err(text);
             assert_eq!((fault.column, fault.what), (Some(3), format!("`{text}` is not a time below 146 years")));
         }
-        for text in ["0,000296", "-0,5", "+0,5", "1,5e-3", "-1,5E+3", "0,5e0"] {
-            let fault = field(text).time(TimeUnit::Seconds).expect_err(text);
-            assert!(fault.hint.is_some_and(|hint| hint.contains("point, not a comma")), "{text}");
-        }
-        for text in ["1e3,5", "+-1,5", ",5", "5,", "1,2,3", "1,5x"] {
-            assert_eq!(field(text).time(TimeUnit::Seconds).expect_err(text).hint, None, "{text}");
-        }
         for (text, expected) in [("7", 7), ("-7", -7), ("+0", 0), ("-4611686018427387903", 1 - NANOS_END)] {
             assert_eq!(field(text).nanos(), Ok(expected), "{text}");
         }
         let long = field("4611686018427387904").nanos().expect_err("146 years");
         assert_eq!(long.what, "`4611686018427387904` is not a time below 146 years");
-        for text in ["", "-", "1.5", "1e3", "--1", "-4611686018427387904", "9223372036854775808"] {
-            assert!(field(text).nanos().is_err(), "{text}");
-        }
-        assert_eq!(field("7").count(), Ok(7));
-        for text in ["-7", "", "1.0", "18446744073709551616"] {
-            assert!(field(text).count().is_err(), "{text}");
-        }
         assert_eq!(field("1099511627776").total(), Ok(TOTAL_MAX));
         let large = field("1099511627777").total().expect_err("2^40 + 1");
         assert_eq!((large.column, &*large.what), (Some(3), "`1099511627777` is not a count up to 2^40"));

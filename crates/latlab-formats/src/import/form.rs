@@ -1,9 +1,5 @@
-//! Forms of lines: literal text with gaps. `{}` is a gap that is kept, `*` one that is not; between two pieces of text a gap
-//! is as short as possible.
-//!
-//! ```text
-//! {} : [{}], {} bytes, {} ms *
-//! ```
+//! Forms of lines, such as `{} : [{}], {} bytes, {} ms *`: literal text with gaps. `{}` is a gap that is kept, `*` one that is not;
+//! between two pieces of text a gap is as short as possible.
 
 use memchr::memmem;
 
@@ -41,28 +37,4 @@ pub(super) fn captured<'a, const N: usize>(line: LogField<'a>, form: &str) -> Op
         None => {}
     }
     Some(found)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::field::whole;
-    use super::*;
-
-    #[test]
-    fn gaps_are_kept_with_their_columns() {
-        let line = b"192.0.2.2 : [0], 64 bytes, 0.350 ms (0.350 avg, 0% loss)";
-        let [host, seq, size, value] = captured(whole(line), "{} : [{}], {} bytes, {} ms *").expect("the form");
-        assert_eq!(
-            (host.text, seq.text, size.text, value.text),
-            (&b"192.0.2.2"[..], &b"0"[..], &b"64"[..], &b"0.350"[..])
-        );
-        assert_eq!((host.column, seq.column, value.column), (1, 14, 28));
-        for form in ["{} : [{}], timed out*", "{} bytes", "x*", "*x", "*loss"] {
-            assert_eq!(captured::<4>(whole(line), form), None, "{form}");
-        }
-        let has_form = |line, form| captured::<0>(whole(line), form).is_some();
-        assert!(has_form(line, "*% loss)") && has_form(b"", "*") && has_form(b"", "") && !has_form(b"a", ""));
-        let [last] = captured(whole(b"seq= 7"), "seq={}").expect("a gap at the end");
-        assert_eq!((last.text, last.column), (&b"7"[..], 6), "without blanks around it");
-    }
 }

@@ -1,50 +1,14 @@
-//! Percentile tables of HdrHistogram (`.hgrm`, HistogramLogProcessor), and those of wrk2 with other text around them:
-//!
-//! ```text
-//!        Value     Percentile TotalCount 1/(1-Percentile)
-//!
-//!        1.000 0.000000000000          1           1.00
-//!        2.000 0.500000000000          5           2.00
-//! #[Mean    =        2.500, StdDeviation   =        1.100]
-//! #[Max     =        4.000, Total count    =           10]
-//! ```
-//!
-//! Each line is a row: as many values as its total count is above that of the line before, in no order, at the upper end of their
-//! step. wrk2 writes ms; other tables do not state their unit. Of the two tables of `wrk2 -U` the first is read, which counts
-//! from when a request was due.
+//! Percentile tables of HdrHistogram (`.hgrm`, HistogramLogProcessor), and those of wrk2 with other text around them: lines
+//! `Value Percentile TotalCount 1/(1-Percentile)`. Each is a row: as many values as its total count is above that of the line
+//! before, at the upper end of their step. Of the two tables of `wrk2 -U` the first is read, which counts from when a request was due.
 
-use memchr::memmem;
+use super::prelude::*;
+pub(super) fn open(options: &LogOptions) -> OpenedLog {
+    Ok(Box::new(PercentileLog { given: options.unit, metric: options.metric, ..PercentileLog::default() }))
+}
 
-use super::check::{LogTotals, StatedValue, note};
-use super::field::{LogField, cells, unit_of, whole, words};
-use super::form::captured;
-use super::{LineParser, LineUse, LogFacts, LogFault, LogFormat, LogReader, LogRows};
-use crate::facts::LoggedValue;
-use crate::metric::Metric;
-use crate::plan::Kind;
-use crate::units::human::TimeUnit;
-
-pub(super) const FORMAT: LogFormat = LogFormat {
-    name: "hdr-percentiles",
-    title: "percentile table of HdrHistogram",
-    rows: Kind::Values,
-    is_generic: false,
-    options: &["--unit", "--metric"],
-    states_losses: false,
-    detects: |head| head.lines().any(is_heading),
-    reader: LogReader::Lines(|options| {
-        let log = PercentileLog { given: options.unit, metric: options.metric, ..PercentileLog::default() };
-        Ok(Box::new(log))
-    }),
-};
-
-/// The last percentile, in ns of a second.
-const WHOLE: i64 = 1_000_000_000;
-
-fn is_heading(line: &[u8]) -> bool {
-    [&b"Value"[..], b"Percentile", b"TotalCount", b"1/(1-Percentile)"]
-        .iter()
-        .all(|name| memmem::find(line, name).is_some())
+pub(super) fn is_heading(line: &[u8]) -> bool {
+    captured::<0>(whole(line), "*Value*Percentile*TotalCount*1/(1-Percentile)*").is_some()
 }
 
 #[derive(Default)]
@@ -53,15 +17,11 @@ struct PercentileLog {
     metric: Option<Metric>,
     is_wrk: bool,
     has_begun: bool,
-    /// Whether the lines are those of the second table of wrk2.
     is_uncorrected: bool,
-    /// Value in ns, percentile and total count of the last line.
     last: (i64, i64, u64),
     /// Sum of the differences of the upper and the lower ends of the steps, ns.
     spread: i128,
     left_out: u64,
-    /// Buckets of each power of two: how exact the values are.
-    buckets: Option<u64>,
     totals: LogTotals,
 }
 
@@ -85,23 +45,19 @@ impl LineParser for PercentileLog {
         Ok(LineUse::Taken)
     }
 
-    fn finish(&mut self, _: &mut LogRows<'_>) -> Result<LogFacts, LogFault> {
+    fn finish(&mut self, _: &mut LogRows<'_>) -> ReadLog {
         let (_, percentile, count) = self.last;
-        if percentile != WHOLE {
+        if percentile != 1_000_000_000 {
             let fault = LogFault::whole("the table ends before its last line, percentile 1");
             return Err(fault.hint("import the whole table"));
         }
         // The mean of what was recorded is below that of the upper ends, by at most their steps.
         let spread = (self.spread / i128::from(count.max(1))) as i64;
-        let mean = self.totals.mean.map(|mean| StatedValue::within(mean.ns, spread));
-        // Some versions print the lowest value of the last bucket, others the highest.
-        let bucket = |ns: i64| self.buckets.map_or(1, |buckets| 2 * ns / (buckets.clamp(2, 1 << 20) as i64));
-        let max = self.totals.max.map(|max| StatedValue::within(max.ns, bucket(max.ns)));
+        let mean = self.totals.mean.map(|mean| StatedValue { ns: mean.ns, step_ns: spread });
         let steps = (count > 0).then(|| "values are the upper ends of the steps of the table".to_owned());
         Ok(LogFacts {
-            metric: Some(self.metric.unwrap_or(Metric::Delay)),
             notes: steps.into_iter().chain(note(self.left_out, "line", "of the uncorrected table left out")).collect(),
-            totals: LogTotals { mean, max, ..self.totals.clone() },
+            totals: LogTotals { mean, ..self.totals.clone() },
             ..LogFacts::of(if self.is_wrk { "wrk2" } else { "HdrHistogram" })
         })
     }
@@ -116,11 +72,7 @@ fn row_of(line: &[u8]) -> Option<[LogField<'_>; 3]> {
 
 impl PercentileLog {
     fn unit(&self) -> Result<TimeUnit, LogFault> {
-        let unit = unit_of(self.is_wrk.then_some(TimeUnit::Millis), self.given);
-        unit.map_err(|fault| match self.given {
-            Some(_) => fault,
-            None => fault.hint("add `--unit ns|us|ms|s`: HistogramLogProcessor writes ms if ns were recorded"),
-        })
+        unit_of(self.is_wrk.then_some(TimeUnit::Millis), self.given)
     }
 
     fn row(&mut self, [value, percentile, count]: [LogField<'_>; 3], rows: &mut LogRows<'_>) -> Result<(), LogFault> {
@@ -145,14 +97,10 @@ impl PercentileLog {
         let value = |field: LogField<'_>| StatedValue::of(&field, self.unit().ok()?).ok();
         if let Some([mean]) = captured(line, "#[Mean*={},*") {
             self.totals.mean = value(mean);
-        } else if let Some([max, count]) = captured(line, "#[Max*={},*={}]") {
-            (self.totals.max, self.totals.received) = (value(max), count.total().ok());
-        } else if let Some([_, buckets]) = captured(line, "#[Buckets*={}, SubBuckets*={}]") {
-            self.buckets = buckets.count().ok();
-        } else {
-            return false;
+        } else if let Some([count]) = captured(line, "#[Max*=*={}]") {
+            self.totals.received = count.total().ok();
         }
-        true
+        line.text.starts_with(b"#[")
     }
 }
 
@@ -176,7 +124,7 @@ mod tests {
     }
 
     fn import(unit: Option<TimeUnit>, text: &str) -> Result<(LogBlock, LogEnd), LogFault> {
-        read(&FORMAT, &LogOptions { unit, ..LogOptions::default() }, false, text.as_bytes())
+        read("hdr-percentiles", &LogOptions { unit, ..LogOptions::default() }, false, text.as_bytes())
     }
 
     #[test]
@@ -197,7 +145,7 @@ mod tests {
             (&*wrk, None, 1_000, 2),
             (&*wrk, Some(TimeUnit::Millis), 1_000, 2),
         ] {
-            assert!(is_detected(&FORMAT, text.as_bytes()), "{text}");
+            assert!(is_detected("hdr-percentiles", text.as_bytes()), "{text}");
             let (block, end) = import(unit, text).expect(text);
             let rows: Vec<_> = block.values.iter().map(|row| (row.value_ns.expect("a value"), row.count)).collect();
             assert_eq!(
@@ -222,7 +170,6 @@ mod tests {
             "below the mean of the upper ends"
         );
         assert_eq!(contradictions(&table("10").replace("2.500,", "1.050,")).len(), 1);
-        assert_eq!(contradictions(&table("10").replace("#[Max     =        4", "#[Max     =        5")).len(), 1);
         for (text, what) in [
             (table("10").repeat(2), "two runs in one log: it has a second table of percentiles"),
             (

@@ -1,40 +1,36 @@
 //! The reading of a log to its end: the one driver of all formats.
 
-use std::io::{self, BufReader, ErrorKind, Read};
+use std::io::{self, ErrorKind, Read};
 
 use thiserror::Error;
 
 use super::check::note;
+use super::csv;
 use super::json::Documents;
 use super::{LineParser, LineUse, LogFacts, LogFault, LogFormat, LogHead, LogOptions, LogReader, LogRows, OtherLines};
 
-/// The most bytes of a line.
 pub(super) const LINE_BYTES_MAX: usize = 1 << 20;
-/// The bytes that are read at a time.
 const BUFFER_BYTES: usize = 1 << 18;
 
-/// A log that was read to its end.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The most rows of a log: so many, and as many again for each of its bytes. A line may stand for many rows.
+const ROWS_FREE: u64 = 1 << 20;
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LogEnd {
     pub facts: LogFacts,
-    /// Malformed rows that were skipped.
     pub skipped: u64,
     pub first_skipped: Option<LogFault>,
-    /// Lines that say nothing to this format.
     pub others: OtherLines,
     /// Where what the log prints as totals contradicts its rows.
     pub contradictions: Vec<String>,
 }
 
-/// Why a log was not read to its end.
 #[derive(Debug, Error)]
 pub enum LogError {
-    /// It is malformed, or cannot be imported.
     #[error("{}", .0.what)]
     Fault(LogFault),
     #[error("cannot read the log")]
     Unreadable(#[source] io::Error),
-    /// Its rows cannot be written.
     #[error("cannot write the rows")]
     Unwritable(#[source] io::Error),
 }
@@ -45,61 +41,66 @@ impl From<LogFault> for LogError {
     }
 }
 
-pub(super) fn read(
+/// Reads the log `input` of `format` to its end, into `rows`. Lines without a row are skipped and counted; malformed rows
+/// are, if `skip_bad`. A document is one value, of which no part is skipped.
+///
+/// # Errors
+/// The first fault, or that of the system. An option that the format has no use for is a fault before the log is read.
+pub fn read_log(
     format: &LogFormat,
     input: &mut dyn Read,
     options: &LogOptions,
     skip_bad: bool,
     mut rows: LogRows<'_>,
 ) -> Result<LogEnd, LogError> {
+    if let Some(unused) = options.given().find(|option| !format.options.contains(option)) {
+        let what = format!("`{unused}` has no meaning for this format: {}", format.title);
+        return Err(LogFault::whole(what).hint("leave it out").into());
+    }
     let end = match format.reader {
         LogReader::Document(read) => {
-            let mut documents = Documents::new(input);
-            let read = read(&mut BufReader::with_capacity(BUFFER_BYTES, &mut documents), options, &mut rows);
-            let end = read.map(|facts| LogEnd { others: documents.messages, ..LogEnd::of(facts) });
-            end.map_err(|fault| LogError::Fault(fault.of_all_rows()))
+            let mut documents = Documents::new(input, BUFFER_BYTES);
+            let read = read(&mut documents, options, &mut rows);
+            let end = LogEnd { others: documents.messages, ..LogEnd::default() };
+            read.map(|facts| end.with(facts)).map_err(|fault| LogError::Fault(fault.of_all_rows()))
         }
         LogReader::Lines(open) => LineReading::of(open(options)?, skip_bad).read(input, &mut rows),
-        LogReader::Table(open) => {
+        LogReader::Table(kind) => {
             let mut bytes = Vec::new();
             input.take(BUFFER_BYTES as u64).read_to_end(&mut bytes).map_err(LogError::Unreadable)?;
-            let parser = open(options, &LogHead { bytes: &bytes, is_whole: bytes.len() < BUFFER_BYTES })?;
+            let parser = csv::open(kind, options, &LogHead { bytes: &bytes, is_whole: bytes.len() < BUFFER_BYTES })?;
             LineReading::of(parser, skip_bad).read(&mut bytes.chain(input), &mut rows)
         }
     };
-    let figures = rows.figures();
-    match (rows.finish(), end) {
-        (Some(error), _) => Err(LogError::Unwritable(error)),
-        (None, end) => end.map(|end| {
-            let contradictions = figures.contradictions(&end.facts.totals, end.facts.lost);
-            LogEnd { contradictions, ..end }
-        }),
+    let (metric, figures, failed) = rows.finish();
+    if let Some(error) = failed {
+        return Err(LogError::Unwritable(error));
     }
+    end.map(|mut end| {
+        end.facts.metric = metric;
+        end.contradictions = figures.contradictions(&end.facts.totals, end.facts.lost);
+        end
+    })
 }
 
 impl LogEnd {
-    fn of(mut facts: LogFacts) -> LogEnd {
+    fn with(self, mut facts: LogFacts) -> LogEnd {
         facts.notes.extend(note(facts.cut_off, "value", "beyond the histogram, counted as its end: at least that"));
-        let others = OtherLines::default();
-        LogEnd { facts, skipped: 0, first_skipped: None, others, contradictions: Vec::new() }
+        LogEnd { facts, ..self }
     }
 }
 
-/// The reading of a format of lines.
 struct LineReading {
     parser: Box<dyn LineParser>,
     skip_bad: bool,
-    /// Number of lines so far.
     line: u64,
-    skipped: u64,
-    first_skipped: Option<LogFault>,
-    others: OtherLines,
+    bytes: u64,
+    end: LogEnd,
 }
 
 impl LineReading {
     fn of(parser: Box<dyn LineParser>, skip_bad: bool) -> LineReading {
-        let others = OtherLines::default();
-        LineReading { parser, skip_bad, line: 0, skipped: 0, first_skipped: None, others }
+        LineReading { parser, skip_bad, line: 0, bytes: 0, end: LogEnd::default() }
     }
 
     fn read(mut self, input: &mut dyn Read, rows: &mut LogRows<'_>) -> Result<LogEnd, LogError> {
@@ -111,6 +112,7 @@ impl LineReading {
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 Err(error) => return Err(LogError::Unreadable(error)),
             };
+            self.bytes += read as u64;
             let filled = kept + read;
             if read == 0 {
                 if kept > 0 {
@@ -129,8 +131,7 @@ impl LineReading {
             }
         }
         let facts = self.parser.finish(rows)?;
-        let LineReading { skipped, first_skipped, others, .. } = self;
-        Ok(LogEnd { skipped, first_skipped, others, ..LogEnd::of(facts) })
+        Ok(self.end.with(facts))
     }
 
     /// Takes the complete lines at the beginning of `text`, whose first `searched` bytes have no end of a line; returns their
@@ -155,23 +156,28 @@ impl LineReading {
         }
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         match self.parser.line(line, rows) {
+            _ if rows.count() > ROWS_FREE + self.bytes => {
+                let fault = LogFault::whole(format!("{} bytes stand for {} rows", self.bytes, rows.count()));
+                return Err(
+                    LogFault { line: Some(self.line), ..fault }.hint("check it: logs have fewer rows than bytes")
+                );
+            }
             Ok(LineUse::Taken) => {}
             Ok(LineUse::Other) if line.trim_ascii().is_empty() => {}
-            Ok(LineUse::Other) => self.others.take(self.line, line),
+            Ok(LineUse::Other) => self.end.others.take(self.line, line),
             Err(fault) => {
                 let fault = LogFault { line: fault.line.or(Some(self.line)), ..fault };
                 if !self.skip_bad || !fault.is_skippable {
                     return Err(fault);
                 }
-                self.skipped += 1;
-                self.first_skipped.get_or_insert(fault);
+                self.end.skipped += 1;
+                self.end.first_skipped.get_or_insert(fault);
             }
         }
         Ok(())
     }
 }
 
-/// The fault that line `line` is longer than any line of a log.
 #[cold]
 fn too_long(line: u64) -> LogFault {
     LogFault { line: Some(line), ..LogFault::whole(format!("a line has more than {LINE_BYTES_MAX} bytes")) }

@@ -1,100 +1,87 @@
-//! `ping` of Windows, in any language: rows are recognised by their numbers.
-//!
-//! ```text
-//! Reply from 192.0.2.2: bytes=32 time=23ms TTL=56
-//! Request timed out.
-//! ```
-//!
-//! A line between the first one and the statistics without an answer is a probe without one. Times are whole milliseconds; one
-//! that is printed as `<1ms` is taken as 0, which is how the tool averages it.
+//! `ping` of Windows, in any language: rows are recognised by their numbers, `Reply from 192.0.2.2: bytes=32 time=23ms TTL=56`.
+//! A line between the first one and the statistics without an answer is a probe without one. `<1ms` is taken as 0, which is how
+//! the tool averages it.
 
-use super::check::{LogTotals, StatedValue, note};
-use super::field::{LogField, cells, unit_of, whole, words};
-use super::{LineParser, LineUse, LogFacts, LogFault, LogFormat, LogHead, LogOptions, LogRows};
-use crate::facts::LoggedValue;
-use crate::metric::Metric;
-use crate::units::Nanos;
-use crate::units::human::TimeUnit;
+use super::ping::second_run;
+use super::prelude::*;
 
-pub(super) const FORMAT: LogFormat = LogFormat::of_ping("ping-windows", "output of ping of Windows", detects, open);
-
-const UNIT: TimeUnit = TimeUnit::Millis;
-
-fn open(options: &LogOptions) -> Result<Box<dyn LineParser>, LogFault> {
+pub(super) fn open(options: &LogOptions) -> OpenedLog {
     unit_of(Some(UNIT), options.unit)?;
     Ok(Box::<WindowsLog>::default())
 }
 
-/// Whether it has an answer with the TTL, or one without it and the line of counts.
-fn detects(head: &LogHead<'_>) -> bool {
+const UNIT: TimeUnit = TimeUnit::Millis;
+
+pub(super) fn detects(head: &LogHead<'_>) -> bool {
     let has = |is: fn(LogField<'_>) -> bool| head.lines().any(|line| is(whole(line)));
-    let is_answer = |line: LogField<'_>| answer_of(line).is_some();
-    has(|line| answer_of(line).is_some() && memchr::memmem::find(line.text, b" TTL=").is_some())
-        || head.lines().any(|line| line.starts_with(b"Pinging "))
-        || (has(is_answer) && has(|line| counts_of(line).is_some()))
+    has(|line| line.text.starts_with(b"Pinging ") || (has_ttl(line) && answer_of(line).is_some()))
+        || (has(|line| answer_of(line).is_some()) && has(|line| counts_of(line).is_some()))
 }
 
-/// The time of an answer, and whether it is a bound: `time=23ms`, `temps=23 ms`, `time<1ms`, at the end or in front of `TTL=`.
-fn answer_of(line: LogField<'_>) -> Option<(LogField<'_>, bool)> {
-    if memchr::memmem::find(line.text, b"seq=").is_some() {
-        return None;
-    }
-    let end = memchr::memmem::rfind(line.text, b" TTL=").unwrap_or(line.text.trim_ascii_end().len());
-    let text = line.part(0, end);
+fn has_ttl(line: LogField<'_>) -> bool {
+    captured::<0>(line, "* TTL=*").is_some()
+}
+
+/// The time of an answer, `time=23ms`, `temps=23 ms`, at the end or in front of `TTL=`; of a bound `<1`. Without the TTL, as over
+/// IPv6, the colon behind the address tells the line from the statistics.
+fn answer_of(line: LogField<'_>) -> Option<LogField<'_>> {
+    let text = match captured(line, "{} TTL=*") {
+        Some([text]) => text,
+        None => captured::<0>(line, "*: *").filter(|_| !line.text.contains(&b',')).map(|_| line)?,
+    };
     let start = text.text.iter().rposition(|byte| b"=<".contains(byte))?;
-    let is_whole = end == line.text.trim_ascii_end().len();
-    // Without the TTL, as over IPv6, the colon behind the address tells the line from the statistics.
-    let has_address = memchr::memmem::find(&text.text[..start], b": ").is_some() && !text.text.contains(&b',');
-    let value = text.part(start + 1, text.text.strip_suffix(b"ms")?.len());
-    (!is_whole || has_address).then_some((value, text.text[start] == b'<'))
+    let value = text.part(start + usize::from(text.text[start] == b'='), text.text.strip_suffix(b"ms")?.len());
+    captured::<0>(line, "*seq=*").is_none().then_some(value)
 }
 
-/// The three numbers of `Sent = 3, Received = 2, Lost = 1 (33% loss),` in any language.
+/// The three numbers of `Sent = 3, Received = 2, Lost = 1 (33% loss),` or `Minimum = 0ms, …` in any language.
 fn counts_of(line: LogField<'_>) -> Option<[LogField<'_>; 3]> {
-    let mut numbers = cells(line.text, b',').filter(|cell| !cell.text.is_empty()).map(|cell| {
-        let start = memchr::memmem::find(cell.text, b" = ")? + 3;
-        words(&cell.text[start..]).next().map(|word| cell.part(start, start + word.text.len()))
-    });
-    Some([numbers.next()??, numbers.next()??, numbers.next()??])
+    let [one, two, rest] = captured(line, "* = {},* = {},* = {}")?;
+    let digits = |field: &LogField<'_>| field.text.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    Some([one, two, rest].map(|field| field.part(0, digits(&field))))
 }
 
 #[derive(Default)]
 struct WindowsLog {
     has_begun: bool,
     totals: LogTotals,
-    answered: u64,
-    unanswered: u64,
+    rows: u64,
     bounds: u64,
 }
 
 impl LineParser for WindowsLog {
     fn line(&mut self, line: &[u8], rows: &mut LogRows<'_>) -> Result<LineUse, LogFault> {
         let line = whole(line.trim_ascii_end());
+        let (value, counts) = (answer_of(line), counts_of(line));
         if self.totals.sent.is_some() {
-            return self.extremes(line);
-        }
-        if let Some((value, is_bound)) = answer_of(line) {
+            if value.is_some_and(|value| value.text.starts_with(b"<")) || has_ttl(line) {
+                return Err(second_run());
+            }
+            if let Some(numbers) = counts {
+                let [min, max, mean] = numbers.map(|number| StatedValue::of(&number, UNIT).ok());
+                (self.totals.min, self.totals.max, self.totals.mean) = (min, max, mean);
+            }
+        } else if let Some(value) = value {
+            let is_bound = value.text.starts_with(b"<");
             let value_ns = if is_bound { 0 } else { value.time(UNIT)? };
             self.bounds += u64::from(is_bound);
             self.row(Some(value_ns), rows);
-        } else if let Some([sent, received, _]) = counts_of(line) {
+        } else if let Some([sent, received, _]) = counts {
             (self.totals.sent, self.totals.received) = (Some(sent.total()?), Some(received.total()?));
-        } else if !line.text.is_empty() && self.has_begun && !line.text.ends_with(b":") {
-            self.row(None, rows);
         } else if line.text.ends_with(b":") {
             self.has_begun = true;
+        } else if !line.text.is_empty() && self.has_begun {
+            self.row(None, rows);
         } else {
             return Ok(LineUse::Other);
         }
         Ok(LineUse::Taken)
     }
 
-    fn finish(&mut self, _: &mut LogRows<'_>) -> Result<LogFacts, LogFault> {
-        let rows = self.answered + self.unanswered;
+    fn finish(&mut self, _: &mut LogRows<'_>) -> ReadLog {
         Ok(LogFacts {
-            metric: Some(Metric::RoundTripDelay),
             states_losses: self.totals.sent.is_none().then_some(false),
-            lost: self.totals.sent.map_or(0, |sent| sent.saturating_sub(rows)),
+            lost: self.totals.sent.map_or(0, |sent| sent.saturating_sub(self.rows)),
             resolution_ns: Some(Nanos(UNIT.nanos() as i64)),
             notes: note(self.bounds, "value", "printed as `<1ms`, taken as 0").into_iter().collect(),
             totals: LogTotals { row_step_ns: UNIT.nanos() as i64, ..self.totals.clone() },
@@ -105,35 +92,17 @@ impl LineParser for WindowsLog {
 
 impl WindowsLog {
     fn row(&mut self, value_ns: Option<i64>, rows: &mut LogRows<'_>) {
-        self.has_begun = true;
-        let seq = Some(self.answered + self.unanswered);
-        *(if value_ns.is_some() { &mut self.answered } else { &mut self.unanswered }) += 1;
         rows.are_of(Metric::RoundTripDelay);
-        rows.value(LoggedValue { seq, value_ns, count: 1 });
-    }
-
-    /// Takes `Minimum = 0ms, Maximum = 23ms, Average = 11ms`.
-    fn extremes(&mut self, line: LogField<'_>) -> Result<LineUse, LogFault> {
-        if answer_of(line).is_some_and(|(_, is_bound)| is_bound) || memchr::memmem::find(line.text, b" TTL=").is_some()
-        {
-            return Err(
-                LogFault::whole("the log has a second run of ping").hint("import the log of each run by itself")
-            );
-        }
-        let Some(numbers) = counts_of(line) else { return Ok(LineUse::Taken) };
-        let [min, max, mean] = numbers.map(|number| {
-            let digits = number.text.strip_suffix(b"ms")?.len();
-            StatedValue::of(&number.part(0, digits), UNIT).ok()
-        });
-        (self.totals.min, self.totals.max, self.totals.mean) = (min, max, mean);
-        Ok(LineUse::Taken)
+        rows.value(LoggedValue { seq: Some(self.rows), value_ns, count: 1 });
+        self.has_begun = true;
+        self.rows += 1;
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::LogOptions;
     use super::super::testing::{is_detected, read};
-    use super::*;
 
     #[test]
     fn answers_and_lines_without_one_are_rows_in_any_language() {
@@ -147,17 +116,17 @@ mod tests {
             Ca. Zeitangaben in Millisek.:\n    Minimum = 0ms, Maximum = 23ms, Mittelwert = 11ms\n";
         let over_ipv6 = english.replace("bytes=32 ", "").replace(" TTL=56", "").replace("192.0.2.2", "2001:db8::2");
         for text in [english, german, &over_ipv6] {
-            assert!(is_detected(&FORMAT, text.as_bytes()), "{text}");
-            let (block, end) = read(&FORMAT, &LogOptions::default(), false, text.as_bytes()).expect(text);
+            assert!(is_detected("ping-windows", text.as_bytes()), "{text}");
+            let (block, end) = read("ping-windows", &LogOptions::default(), false, text.as_bytes()).expect(text);
             let rows: Vec<_> = block.values.iter().map(|row| (row.seq, row.value_ns)).collect();
             assert_eq!(rows, [(Some(0), Some(23_000_000)), (Some(1), None), (Some(2), Some(0))], "{text}");
             assert_eq!((end.contradictions.len(), end.facts.lost, end.facts.notes.len()), (0, 0, 1), "{text}");
         }
         let wrong = english.replace("Average = 11ms", "Average = 14ms").replace("Sent = 3", "Sent = 4");
-        let (_, end) = read(&FORMAT, &LogOptions::default(), false, wrong.as_bytes()).expect("a log");
+        let (_, end) = read("ping-windows", &LogOptions::default(), false, wrong.as_bytes()).expect("a log");
         assert_eq!((end.facts.lost, end.contradictions.len()), (1, 1));
         let bad = english.replace("time=23ms", "time=2x3ms");
-        let fault = read(&FORMAT, &LogOptions::default(), false, bad.as_bytes()).expect_err("no number");
+        let fault = read("ping-windows", &LogOptions::default(), false, bad.as_bytes()).expect_err("no number");
         assert_eq!((fault.line, fault.what.as_str()), (Some(3), "`2x3` is not a number"));
     }
 }

@@ -5,9 +5,14 @@ use memchr::memmem;
 use super::{LogFault, LogHead};
 
 /// Texts that are all in the beginning of an output, what it is, and what to do instead.
-const UNSAMPLED: [(&[&str], &str, &str); 22] = [
+const UNSAMPLED: &[(&[&str], &str, &str)] = &[
     (&["sockperf: ", "observation"], "sockperf's summary", "`sockperf … --full-log FILE` writes them"),
     (&["seq=", " rd=", " ipdv="], "irtt's text, not its JSON document", "`irtt client -o FILE` writes them"),
+    (
+        &["ay Latency:", " us  Ave "],
+        "RTI Perftest's legacy output, with samples",
+        "use `-outputFormat json` of 3.1 or later",
+    ),
     (&["Thread Stats   Avg"], "wrk's report", "`wrk2 --latency` writes a table of percentiles that is read"),
     (&["    latency  ="], "qperf's report", "it writes none: `sockperf ping-pong --full-log FILE` or `latlab ping` do"),
     (&["REQUEST/RESPONSE TEST from"], "netperf's report", NETPERF),
@@ -23,11 +28,7 @@ const UNSAMPLED: [(&[&str], &str, &str); 22] = [
     (&["metric_name,timestamp,metric_value"], "k6's CSV file, with samples of many metrics", K6),
     (&["Response time histogram:", "Requests/sec:"], "hey's report", "`hey -o csv` writes them"),
     (&["Latencies     [min"], "vegeta's report", "`vegeta encode --to csv RESULTS` writes them"),
-    (
-        &["This is ApacheBench"],
-        "ab's report",
-        "`ab -g FILE` writes them: `latlab import FILE --column ttime --unit ms`",
-    ),
+    (&["This is ApacheBench"], "ab's report", "`ab -g FILE` writes them: `--column ttime --unit ms`"),
     (&["Loss%", "Snt", "Wrst"], "mtr's report", MTR),
     (&["\"mtr\": {"], "mtr's report", MTR),
     (&["\nh 0 ", "\np 0 "], "mtr's raw output, with samples of every hop", MTR),
@@ -40,7 +41,6 @@ const K6: &str = "choose one: `awk -F, '$1 == \"http_req_duration\" {print $3}' 
 const MTR: &str =
     "`mtr --raw` writes them: `mtr --raw … | awk '$1 == \"p\" && $2 == HOP {print $3}' | latlab import - --unit us`";
 
-/// The fault of an output without samples, if `head` is one.
 pub(super) fn fault_of(head: &LogHead<'_>) -> Option<LogFault> {
     let has = |text: &&str| memmem::find(head.bytes, text.as_bytes()).is_some();
     let (_, what, hint) = UNSAMPLED.iter().find(|(texts, ..)| texts.iter().all(has))?;

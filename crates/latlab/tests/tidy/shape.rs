@@ -14,8 +14,9 @@ use crate::expect_none;
 use crate::source::{self, Source};
 
 /// The most that each measure may be. Lower these as the numbers fall; a ceiling that rises needs a reason in the commit.
-const CEILINGS: [(Measure, usize); 8] = [
+const CEILINGS: [(Measure, usize); 9] = [
     (Measure::ShippedLines, 90_000),
+    (Measure::ImportLines, 4_400),
     (Measure::TestLines, 49_900),
     (Measure::GoldenLines, 29_100),
     (Measure::ShortDocs, 81),
@@ -36,6 +37,7 @@ const IMPORT: &str = "latlab-formats/src/import/";
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Measure {
     ShippedLines,
+    ImportLines,
     TestLines,
     GoldenLines,
     ShortDocs,
@@ -49,6 +51,7 @@ impl Measure {
     fn title(self) -> &'static str {
         match self {
             Measure::ShippedLines => "shipped lines, without latlab-formats/src/import",
+            Measure::ImportLines => "shipped lines of latlab-formats/src/import",
             Measure::TestLines => "lines of tests",
             Measure::GoldenLines => "lines of goldens",
             Measure::ShortDocs => "public docs of at most four words",
@@ -71,8 +74,9 @@ impl Shape {
         for source in sources {
             let package = source.path.split('/').nth(1).unwrap_or_default();
             let tested = source.lines - source.shipped_lines;
-            if !source.path.contains(IMPORT) {
-                shape.add(Measure::ShippedLines, package, source.shipped_lines);
+            match source.path.split_once(IMPORT) {
+                Some((_, file)) => shape.add(Measure::ImportLines, file, source.shipped_lines),
+                None => shape.add(Measure::ShippedLines, package, source.shipped_lines),
             }
             if source.module().is_some() || source.path.contains("/tests/") {
                 shape.add(Measure::TestLines, package, tested);
@@ -290,6 +294,7 @@ fn every_measure_counts() {
     let shape = Shape::of(&files.map(|(path, text)| Source::new(&format!("crates/{path}"), &text)));
     let expected = [
         (Measure::ShippedLines, 2 + 74 + 6 + 1),
+        (Measure::ImportLines, 6),
         (Measure::TestLines, 4 + 601),
         (Measure::ShortDocs, 3),
         (Measure::FilesInCircles, 2),

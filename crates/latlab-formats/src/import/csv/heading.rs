@@ -5,21 +5,14 @@ use super::super::field::{LogField, whole};
 use crate::metric::Metric;
 use crate::units::human::TimeUnit;
 
-/// Headings of numbers that count the rows.
 const IDS: [&str; 8] = ["id", "seq", "seqno", "icmp_seq", "packet", "n", "index", "cycle"];
 const INSTANTS: [&str; 5] = ["timestamp", "time", "date", "datetime", "ts"];
-/// Headings of round trips without unit, letters and digits alone.
 const ROUND_TRIPS: [&str; 6] = ["rtt", "rtts", "roundtrip", "roundtriptime", "roundtripdelay", "roundtriplatency"];
-/// Words of headings of figures that are not samples.
 const SUMMARIES: &str = " avg average averages mean means half halves halved min minimum minima max maximum maxima median medians \
     percentile percentiles quantile quantiles pctl std stddev stdev stdevs mdev sd sigma deviation variance var ";
-/// The most columns that a message names.
-const LISTED: usize = 20;
 
-/// A heading, and what it says about its column.
 pub(super) struct Heading {
     whole: String,
-    /// In lower case, without its unit.
     pub(super) name: String,
     pub(super) unit: Option<TimeUnit>,
 }
@@ -36,7 +29,6 @@ impl Heading {
         !name.is_empty() && (self.name == name || self.whole.to_lowercase() == name)
     }
 
-    /// Whether the column counts the rows.
     pub(super) fn counts_rows(&self) -> bool {
         IDS.contains(&&*self.name)
     }
@@ -69,7 +61,6 @@ impl Heading {
     }
 }
 
-/// The parts of a heading: `rtt [s]`, `rtt(us)`, `rtt_ms`, `rtt ns`.
 fn name_and_unit(heading: &str) -> (&str, Option<TimeUnit>) {
     let bracketed = [('[', ']'), ('(', ')')].into_iter().find_map(|(open, close)| {
         let (name, unit) = heading.strip_suffix(close)?.rsplit_once(open)?;
@@ -85,11 +76,9 @@ fn name_and_unit(heading: &str) -> (&str, Option<TimeUnit>) {
     }
 }
 
-/// The unit of that name in lower case.
 pub(super) fn unit_named(name: &str) -> Option<TimeUnit> {
     match name {
         "ns" | "nsec" | "nsecs" | "nanosecond" | "nanoseconds" => Some(TimeUnit::Nanos),
-        // The micro sign and the Greek letter.
         "us" | "\u{b5}s" | "\u{3bc}s" | "usec" | "usecs" | "microsecond" | "microseconds" => Some(TimeUnit::Micros),
         "ms" | "msec" | "msecs" | "millisecond" | "milliseconds" => Some(TimeUnit::Millis),
         "s" | "sec" | "secs" | "second" | "seconds" => Some(TimeUnit::Seconds),
@@ -97,28 +86,21 @@ pub(super) fn unit_named(name: &str) -> Option<TimeUnit> {
     }
 }
 
-/// The index of the column `wanted` among `columns`.
 pub(super) fn column_called(headings: &[Heading], columns: usize, wanted: &str) -> Result<usize, LogFault> {
     let (wanted, lower) = (wanted.trim(), wanted.trim().to_lowercase());
     let mut called = (0..headings.len()).filter(|at| headings[*at].is_called(&lower));
     match (called.next(), called.next(), wanted.parse::<usize>()) {
         (Some(column), None, _) => Ok(column),
-        (Some(_), Some(_), _) => {
-            Err(LogFault::whole(format!("several columns are called `{wanted}`"))
-                .hint("`--column NUMBER` counts from 1"))
-        }
         (None, _, Ok(number)) if (1..=columns).contains(&number) => Ok(number - 1),
-        (None, ..) => {
-            let what = format!("a column `{wanted}` is missing; columns: {}", listed(headings, columns));
+        _ => {
+            let what = format!("not one column is called `{wanted}`; columns: {}", listed(headings, columns));
             Err(LogFault::whole(what).hint("choose one by its heading or number: `--column`"))
         }
     }
 }
 
-/// The headings of the columns, or their numbers.
 pub(super) fn listed(headings: &[Heading], columns: usize) -> String {
     let name = |at: usize| headings.get(at).map(|heading| format!("`{}`", whole(heading.whole.as_bytes()).shown()));
     let shown = |at: usize| name(at).unwrap_or_else(|| (at + 1).to_string());
-    let more = if columns > LISTED { ", …" } else { "" };
-    (0..columns.min(LISTED)).map(shown).collect::<Vec<_>>().join(", ") + more
+    (0..columns.min(20)).map(shown).collect::<Vec<_>>().join(", ")
 }

@@ -5,14 +5,8 @@ use super::*;
 
 const BLOCK: i64 = 1_000;
 
-/// Socket, start, end and `seconds` of an interval, its packets, those that are lost and those of its bytes.
-#[derive(Clone, Copy)]
-struct Counts(i64, f64, f64, f64, i64, i64, i64);
-
-/// An interval without omission.
-fn at(socket: i64, start: f64, end: f64, packets: i64, lost: i64) -> Counts {
-    Counts(socket, start, end, end - start, packets, lost, packets - lost)
-}
+/// Socket, start and end of an interval, its packets and those that are lost.
+type Counts = (i64, f64, f64, i64, i64);
 
 /// A log. Its totals are of 2.000112 s at the sender and 2.00017 s at the receiver.
 #[derive(Clone, Default)]
@@ -27,15 +21,13 @@ struct Log {
     sent: Option<i64>,
     /// Packets of the sum of the receiver, and those that are lost.
     received: Option<(i64, i64)>,
-    /// Packets of the bytes of the totals.
-    arrived: Option<i64>,
     other: Option<Box<Log>>,
 }
 
 impl Log {
     /// With one interval of one flow, in which so many were sent and received.
     fn new(sends: bool, sent: i64, received: i64) -> Log {
-        let intervals = vec![at(5, 0.0, 1.0, if sends { sent } else { received }, 0)];
+        let intervals = vec![(5, 0.0, 1.0, if sends { sent } else { received }, 0)];
         let (flows, sent, received) = (vec![(sent, 0)], Some(sent), Some((received, 0)));
         Log { sends, intervals, flows, sent, received, ..Log::default() }
     }
@@ -51,19 +43,17 @@ impl Log {
   "test_start": {{ "protocol": "UDP", "num_streams": 2, "blksize": {BLOCK}, "omit": {} }} }}"#,
             u8::from(self.omits)
         );
-        let intervals = self.intervals.iter().map(|Counts(socket, start, end, seconds, packets, lost, arrived)| {
+        let intervals = self.intervals.iter().map(|(socket, start, end, packets, lost)| {
             let lost = if self.sends { String::new() } else { format!("\"lost_packets\": {lost},") };
             format!(
-                r#"{{ "streams": [{{ "socket": {socket}, "start": {start}, "end": {end}, "seconds": {seconds}, "bytes": {},
+                r#"{{ "streams": [{{ "socket": {socket}, "start": {start}, "end": {end},
   {lost} "packets": {packets}, "omitted": false, "sender": {} }}], "sum": {{ "packets": 1 }} }}"#,
-                arrived * BLOCK,
                 self.sends
             )
         });
-        let bytes = self.arrived.map(|packets| format!("\"bytes\": {},", packets * BLOCK)).unwrap_or_default();
         let total = |socket, end, packets, lost| {
             format!(
-                r#"{{ "socket": {socket}, "start": 0, "end": {end}, {bytes} "packets": {packets}, "lost_packets": {lost}, "out_of_order": 3 }}"#
+                r#"{{ "socket": {socket}, "start": 0, "end": {end}, "packets": {packets}, "lost_packets": {lost}, "out_of_order": 3 }}"#
             )
         };
         let flows = self.flows.iter().zip([5, 7]);
@@ -94,17 +84,17 @@ impl Log {
 
     /// Whether its losses are known, and what it notes.
     fn is_known(&self) -> (bool, Vec<String>) {
-        let (_, end) = read(&FORMAT, &LogOptions::default(), false, self.text().as_bytes()).expect("a log");
+        let (_, end) = read("iperf3", &LogOptions::default(), false, self.text().as_bytes()).expect("a log");
         (end.facts.states_losses.is_none(), end.facts.notes)
     }
 }
 
 fn rows(text: &str) -> Vec<StreamInterval> {
-    read(&FORMAT, &LogOptions::default(), false, text.as_bytes()).expect(text).0.intervals
+    read("iperf3", &LogOptions::default(), false, text.as_bytes()).expect(text).0.intervals
 }
 
 fn fault(text: &str) -> LogFault {
-    read(&FORMAT, &LogOptions::default(), true, text.as_bytes()).expect_err(text)
+    read("iperf3", &LogOptions::default(), true, text.as_bytes()).expect_err(text)
 }
 
 fn row(flow: u16, start_ns: i64, end_ns: i64, seen: Result<IntervalCounts, LogFault>) -> StreamInterval {
@@ -113,7 +103,7 @@ fn row(flow: u16, start_ns: i64, end_ns: i64, seen: Result<IntervalCounts, LogFa
 
 #[test]
 fn an_end_has_its_intervals_and_the_totals_of_the_other() {
-    let (first, second) = (at(5, 0.0, 1.000104, 1_249, 0), at(5, 1.000104, 2.000106, 1_250, 0));
+    let (first, second) = ((5, 0.0, 1.000104, 1_249, 0), (5, 1.000104, 2.000106, 1_250, 0));
     let sender = Log {
         intervals: vec![first, second],
         flows: vec![(2_499, 20)],
@@ -121,7 +111,7 @@ fn an_end_has_its_intervals_and_the_totals_of_the_other() {
         ..Log::new(true, 2_499, 0)
     };
     let text = sender.text();
-    let (block, end) = read(&FORMAT, &LogOptions::default(), false, text.as_bytes()).expect(&text);
+    let (block, end) = read("iperf3", &LogOptions::default(), false, text.as_bytes()).expect(&text);
     let sent = [row(0, 0, 1_000_104_000, offered(1_249)), row(0, 1_000_104_000, 2_000_106_000, offered(1_250))];
     let received = row(0, 0, 2_000_170_000, counted(2_497, 20, Some(3)));
     assert_eq!(block.intervals, [sent[0], sent[1], received]);
@@ -132,7 +122,7 @@ fn an_end_has_its_intervals_and_the_totals_of_the_other() {
         LogFacts { version, started_ns, states_losses, ..LogFacts::of("iperf3") },
         "2 more were sent"
     );
-    assert!(is_detected(&FORMAT, text.as_bytes()));
+    assert!(is_detected("iperf3", text.as_bytes()));
     let [start, intervals, end] = sender.members();
     assert_eq!(
         rows(&format!("{{{end}, {intervals}, {start}}}").replace('\n', "\r\n")),
@@ -141,7 +131,7 @@ fn an_end_has_its_intervals_and_the_totals_of_the_other() {
     );
     assert_eq!(rows(&text.replacen("\"omitted\": false", "\"omitted\": true", 1)), block.intervals[1..]);
 
-    let intervals = vec![at(5, 0.0, 1.0, 100, 40), at(7, 0.0, 1.5, 50, -2)];
+    let intervals = vec![(5, 0.0, 1.0, 100, 40), (7, 0.0, 1.5, 50, -2)];
     let receiver =
         Log { intervals, flows: vec![(110, 40), (50, -2)], received: Some((150, 38)), ..Log::new(false, 160, 0) };
     let counts = [row(0, 0, 1_000_000_000, counted(100, 40, None)), row(1, 0, 1_500_000_000, counted(50, -2, None))];
@@ -159,8 +149,6 @@ fn an_end_has_its_intervals_and_the_totals_of_the_other() {
     ] {
         assert_eq!((log.rows(), log.is_known().0), (counts.to_vec(), false), "a receiver alone");
     }
-    let of_bytes = |arrived| Log { arrived: Some(arrived), ..Log::new(false, 110, 100) }.rows()[1].seen;
-    assert_eq!(of_bytes(108), offered(108).expect("the packets of bytes that a receiver wrote"));
 }
 
 #[test]
@@ -172,125 +160,18 @@ fn losses_are_unknown_if_the_sender_counted_more_than_its_receiver() {
             assert_eq!((log.is_known().0, log.rows().len()), (received >= sent, 2), "{sent} {received}");
         }
     }
-    let sender = Log::new(true, 39, 39);
-    let receiver = |sent| Log { sent: Some(sent), ..Log::new(false, 39, 39) };
-    let serving =
-        |flow, sum| Log { flows: vec![(flow, 0)], sent: Some(sum), received: Some((0, 0)), ..Log::new(true, 39, 0) };
-    for (log, is_known) in [
-        (Log { flows: vec![(45, 0)], ..sender.clone() }, false),
-        (Log { sent: Some(45), ..sender }, false),
-        (receiver(39).with(serving(39, 39)), true),
-        (receiver(45).with(serving(39, 39)), false),
-        (receiver(39).with(serving(45, 39)), false),
-        (receiver(39).with(serving(39, 45)), false),
-    ] {
-        assert_eq!(log.is_known().0, is_known, "{}", log.text());
-    }
 }
 
 #[test]
-fn losses_are_unknown_if_the_totals_of_a_receiver_differ_from_its_intervals() {
-    let receiver = |lost, of_flow, of_sum| Log {
-        intervals: vec![at(5, 0.0, 1.0, 626, lost)],
-        flows: vec![(626, of_flow)],
-        received: Some(of_sum),
-        ..Log::new(false, 626, 626)
-    };
-    let sender = Log { flows: vec![(626, 58)], received: Some((626, 58)), ..Log::new(true, 626, 626) };
-    for (log, is_same) in [
-        (receiver(58, 58, (626, 58)), true),
-        (receiver(0, 58, (626, 58)), false),
-        (receiver(58, 50, (626, 58)), false),
-        (receiver(58, 58, (626, 50)), false),
-        (receiver(58, 58, (628, 58)), false),
-    ] {
-        for log in [log.clone(), sender.clone().with(log)] {
-            let notes: Vec<_> = (!is_same).then(|| DIFFERENT.to_owned()).into_iter().collect();
-            assert_eq!(log.is_known(), (is_same, notes), "{}", log.text());
-        }
-    }
-    assert!(!Log { flows: vec![(626, 50)], ..sender }.is_known().0, "its own totals contradict each other");
-}
-
-#[test]
-fn several_flows_and_logs_before_3_12_have_the_losses_that_the_receiver_stated() {
-    let intervals = vec![at(5, 0.0, 1.0, 100, 0), at(7, 0.0, 1.0, 50, 0)];
-    let flows = vec![(100, 9), (50, 0)];
-    let two = |received| Log { intervals: intervals.clone(), flows: flows.clone(), received, ..Log::new(true, 150, 0) };
-    let counts =
-        [row(0, 0, 2_000_112_000, counted(100, 9, Some(3))), row(1, 0, 2_000_112_000, counted(50, 0, Some(3)))];
-    for (received, is_known) in [(None, false), (Some((149, 9)), false), (Some((150, 9)), true)] {
-        let (found, notes) = two(received).is_known();
-        assert_eq!((&two(received).rows()[2..], found, notes.is_empty()), (&counts[..], is_known, is_known));
-    }
-    let old = Log { flows: vec![(100, 2)], received: None, sent: None, ..Log::new(true, 100, 0) };
-    assert_eq!((old.rows()[1].seen, old.is_known().0), (counted(100, 2, Some(3)).expect("counts"), false));
-    assert!(fault(&Log { omits: true, ..old }.text()).what.contains("`--omit` leaves out"));
-    let other = Log {
-        intervals: vec![at(5, 0.0, 1.1, 100, 9), at(6, 0.0, 1.1, 50, 0)],
-        flows: Vec::new(),
-        ..Log::new(false, 0, 0)
-    };
-    let other = Log { received: None, sent: None, ..other };
-    let ends: Vec<_> = two(Some((150, 9))).with(other).rows().iter().map(|row| (row.flow, row.end())).collect();
-    let (sender, receiver) = (StreamEnd::Sender, StreamEnd::Receiver);
-    assert_eq!(ends, [(0, sender), (1, sender), (0, receiver), (1, receiver)]);
-}
-
-#[test]
-fn what_is_omitted_is_left_out() {
-    let seconds = 0.20011900067329407;
-    for (start, end, end_ns) in [(0.100042, 0.100077, 100_077_000), (0.100077, 0.100042, 100_042_000)] {
-        let intervals = vec![Counts(5, start, end, seconds, 3, 0, 1), at(5, end, 0.200077, 5, 0)];
-        let rows = Log { intervals, ..Log::new(true, 6, 6) }.rows();
-        assert_eq!(rows[..2], [row(0, 0, end_ns, offered(1)), row(0, end_ns, 200_077_000, offered(5))], "{start}");
-    }
-    // Longer than the omission: only the first one is divided.
-    let intervals = vec![Counts(5, 0.0, 5.0, 5.0, 8_750, 0, 6_251), Counts(5, 5.0, 6.0, 1.0, 1_249, 0, 1)];
-    let log = Log { omits: true, intervals, arrived: Some(7_500), ..Log::new(true, 7_500, 7_500) };
-    let sent = [row(0, 0, 5_000_000_000, offered(6_251)), row(0, 5_000_000_000, 6_000_000_000, offered(1_249))];
-    assert_eq!(log.rows(), [sent[0], sent[1], row(0, 0, 2_000_170_000, counted(7_500, 0, Some(3)))]);
-    assert!(
-        fault(&log.text().replace("\"bytes\": 6251000", "\"bytes\": 6251001")).what.contains("bytes of whole packets")
-    );
-
-    let receiver = |packets, lost, arrived, total_lost| Log {
-        intervals: vec![Counts(5, 0.1, 0.100077, 0.200077, packets, lost, arrived), at(5, 0.100077, 0.2, 10, 1)],
-        flows: vec![(9, total_lost)],
-        received: Some((9, total_lost)),
-        ..Log::new(false, 0, 0)
-    };
-    for (log, packets, lost) in [
-        (receiver(3, 0, 2, 1), 2, 0),
-        (receiver(5, 2, 3, 3), 5, 2),
-        (receiver(9, 3, 4, 3), 6, 2),
-        (receiver(9, -1, 4, 0), 3, -1),
-    ] {
-        assert_eq!(log.rows()[0], row(0, 0, 100_077_000, counted(packets, lost, None)), "{packets} {lost}");
-        let both = Log { sent: None, ..Log::new(true, 16, 16) }.with(log.clone());
-        assert_eq!(both.rows()[1], log.rows()[0], "in the document of the other end");
-    }
-    assert!(fault(&receiver(9, 3, 4, 7).text()).what.contains("lost about the end of `--omit`"));
-
-    let sender = |arrived, packets, lost| Log {
-        omits: true,
-        intervals: vec![at(5, 0.0, 1.0, 201, 0)],
-        arrived: Some(arrived),
-        received: Some((packets, lost)),
-        ..Log::new(true, 201, 0)
-    };
-    for (arrived, packets, lost, is_known) in
-        [(190, 201, 0, true), (204, 201, -1, true), (201, 200, 0, false), (190, 94, 0, false)]
-    {
-        let log = sender(arrived, packets, lost);
-        assert_eq!(log.rows()[1].seen, counted(arrived, 0, Some(3)).expect("counts"));
-        assert_eq!(log.is_known().0, is_known, "{arrived} {packets}: packets that were sent since 0");
-    }
-    for log in [sender(190, 201, 11), sender(201, 201, 1), Log { arrived: None, ..sender(201, 201, 0) }] {
-        let fault = fault(&log.text());
-        assert!(fault.what.contains("`--omit` leaves out") && fault.hint.is_some_and(|hint| hint.contains(BOTH_ENDS)));
-    }
-    assert!(!Log { omits: true, ..Log::new(false, 300, 300) }.is_known().0, "of a receiver that omits");
+fn what_is_omitted_is_left_out_and_losses_are_unknown() {
+    let intervals = vec![(5, 0.1, 0.2, 3, 2), (5, 0.2, 0.3, 10, 1)];
+    let receiver = Log { omits: true, intervals, ..Log::new(false, 13, 0) };
+    let sender = Log { omits: true, ..receiver.clone() };
+    let sender = Log { sends: true, ..sender };
+    let kept = row(0, 200_000_000, 300_000_000, counted(10, 1, None));
+    assert_eq!((receiver.rows(), sender.clone().with(receiver.clone()).rows()), (vec![kept], vec![kept]));
+    assert_eq!(receiver.is_known(), (false, vec![OMITTED.to_owned()]));
+    assert!(fault(&sender.text()).hint.is_some_and(|hint| hint.contains(BOTH_ENDS)));
 }
 
 #[test]
@@ -302,7 +183,7 @@ fn the_events_of_a_stream_are_a_document_and_several_runs_are_refused() {
     let [start, intervals, end] = log.members().map(|member| data(&member));
     let interval = intervals.trim_matches(['[', ']']);
     let run = [event("start", &start), event("interval", interval), event("end", &end)].concat();
-    assert!(is_detected(&FORMAT, run.as_bytes()));
+    assert!(is_detected("iperf3", run.as_bytes()));
     for same in [&run, &format!("{run}{text}"), &format!("iperf3: a warning\n{text}")] {
         assert_eq!(rows(same), log.rows(), "{same}");
     }
@@ -329,24 +210,13 @@ fn what_is_not_a_whole_run_over_udp_in_one_direction_is_refused() {
             text.replace("\"lost_packets\": 0, \"packets\": 39, \"om", "\"packets\": 39, \"om"),
             "an interval of a receiver without `lost_packets`",
         ),
-        (
-            Log { intervals: vec![at(5, 0.0, 1.0, 9, 0); 2], ..log.clone() }.text().replacen(
-                "\"sender\": false",
-                "\"sender\": true",
-                1,
-            ),
-            "the log has streams in both directions, which are different measurements",
-        ),
         ("{ \"error\": \"no \\u001b server\" }".into(), "iperf3 ended with an error: no \\u{1b} server"),
         (text.replace("\"intervals\"", "\"x\""), "the log has no intervals"),
         (text.replace("\"end\": {", "\"x\": {"), "the log has no totals: it was cut short"),
-        (text.replace("\"blksize\": 1000,", ""), "the log does not state the size of its packets"),
         (text.replace("\"blksize\": 1000,", "\"blksize\": 0,"), "the log does not state the size of its packets"),
-        (of(at(5, 0.0, 1.0, 1, 4)), "-3 packets in an interval"),
-        (of(at(5, 0.0, 1.0, TOTAL_MAX as i64 + 1, 0)), "1099511627777 packets in an interval"),
-        (of(at(5, 2.0, 1.0, 1, 0)), "an interval from 2 s to 1 s"),
-        (of(at(5, -1.0, 1.0, 1, 0)), "an interval from -1 s to 1 s"),
-        (of(at(5, 0.0, 1e9, 1, 0)), "an interval from 0 s to 1000000000 s"),
+        (of((5, 0.0, 1.0, 1, 4)), "-3 packets in an interval"),
+        (of((5, 0.0, 1.0, TOTAL_MAX as i64 + 1, 0)), "1099511627777 packets in an interval"),
+        (of((5, 2.0, 1.0, 1, 0)), "an interval from 2 s to 1 s"),
         (
             Log { has_accepted: true, ..Log::new(true, 9, 9) }.text(),
             "the log is of a server that sends: it does not say what arrived",
@@ -360,7 +230,4 @@ fn what_is_not_a_whole_run_over_udp_in_one_direction_is_refused() {
     }
     let bad = fault(&text.replace("\"packets\": 39, \"o", "\"packets\": \"x\", \"o"));
     assert_eq!((bad.line, bad.column), (Some(5), Some(35)), "{bad:?}");
-    for length in (2..text.len() - 2).step_by(7) {
-        assert!(fault(&text[..length]).line.is_some(), "{length}");
-    }
 }
