@@ -427,13 +427,19 @@ fn print_unit(settled: &SettledExperiment, keep_going: bool, console: &Console) 
             .because("the unit continues one experiment; it must not start another at each boot")
             .hint("start it with `latlab run`; print the unit when it asks for a reboot"));
     };
-    console.data(&systemd_unit(&SystemdUnit {
-        name: &settled.job.experiment.name,
-        program: &std::env::current_exe().map_err(refused("find this program"))?,
-        here: &std::env::current_dir().map_err(refused("find the working directory"))?,
-        directory: &directory.canonicalize().map_err(refused("find the experiment's directory"))?,
-        keep_going,
-    }))?;
+    let program = std::env::current_exe().map_err(refused("find this program"))?;
+    let here = std::env::current_dir().map_err(refused("find the working directory"))?;
+    let directory = directory.canonicalize().map_err(refused("find the experiment's directory"))?;
+    let is_line =
+        |path: &Path| path.to_str().is_some_and(|text| !text.contains(char::is_control) && !text.ends_with('\\'));
+    if let Some(path) = [&program, &here, &directory].into_iter().find(|path| !is_line(path)) {
+        return Err(Failure::request(format!("cannot write `{}` into a unit", path.display()))
+            .because("a line of a unit cannot hold this path")
+            .hint("rename it, or run from another directory"));
+    }
+    let name = &settled.job.experiment.name;
+    let (program, here, directory) = (&program, &here, &directory);
+    console.data(&systemd_unit(&SystemdUnit { name, program, here, directory, keep_going }))?;
     console.note(
         "as root: write it to `/etc/systemd/system/latlab-experiment.service`, then `systemctl enable latlab-experiment`; \
          add `User=` where the experiment needs no root",
