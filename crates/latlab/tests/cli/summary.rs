@@ -103,6 +103,14 @@ fn a_spool_truncated_after_its_header_is_recovered() {
             .failure(ran.code);
         assert_eq!(again.stdout, ran.stdout);
     }
+    // Right behind a checksum nothing shows how much was cut off: the caveat says so.
+    let recording = copy(&testdata("old/1.10-died"), home.path(), "at-a-checksum");
+    let spool = fs::OpenOptions::new().write(true).open(recording.join("events.spool")).expect("a copy");
+    spool.set_len(64 + 64 * 64).expect("cut");
+    let document = Latlab::at(home.path()).line("summary at-a-checksum --json").measured().json();
+    let caveats = document["caveats"].as_array().expect("a list");
+    let early = caveats.iter().find(|caveat| caveat["code"] == "ended-early").expect("its process was killed");
+    assert!(early["effect"].as_str().expect("text").ends_with("what was cut off its event log"), "{early}");
 }
 
 #[test]
