@@ -192,7 +192,7 @@ pub(super) fn recordings(paths: &[PathBuf], with_gates: bool, console: &Console)
 
 /// Whether `path` is a directory with recordings or experiments.
 fn is_store(path: &Path) -> bool {
-    path.is_dir() && (Store::at(path).list().is_ok_and(|found| !found.is_empty()) || !in_store(path).is_empty())
+    path.is_dir() && (Store::at(path).recordings().next().is_some() || !in_store(path).is_empty())
 }
 
 /// Says that the experiments in `store` are not summarised with its recordings.
