@@ -22,7 +22,7 @@ use crate::experiment::{
 };
 use crate::facts::{ExcludedCondition, RecipeFacts, RunOutcome};
 use crate::host::HostRoot;
-use crate::measure::absence_of;
+use crate::measure::{absence_of, refusal_of};
 use crate::plan::defaults::EXPERIMENT_FILE_MAX_BYTES;
 use crate::plan::{BetweenBlocks, Experiment, ExperimentCondition, RunSpec, Target, condition_words};
 use crate::platform::input_file;
@@ -49,6 +49,7 @@ pub(super) fn run(job: &RunJob, console: &Console) -> Result<Outcome, Failure> {
     }
     let reporter = Reporter { settled: &settled, gates, typed: &job.typed, console };
     if job.typed.going_on.dry_run {
+        warn_of_refusals(&settled.job.experiment, console);
         let (state, style) = (settled.state.as_ref(), console.data_style());
         console.data(&plan(&settled.plan(state, &settled.not_measured(state), true), style))?;
         return Ok(Outcome::Done);
@@ -243,6 +244,16 @@ fn expect_comparison(settled: &SettledExperiment) -> Result<(), Failure> {
     Err(Failure::world(message)
         .because(reasons(not_measured.iter().filter(|row| baseline.lacks(&row.factors))))
         .hint(format!("{change} in `{file}`, or measure on a host that has this")))
+}
+
+/// Warns of what this user may not do that `experiment` needs, each once.
+fn warn_of_refusals(experiment: &Experiment, console: &Console) {
+    let mut tried = BTreeSet::new();
+    let needs = |run: &&RunSpec| format!("{:?}", (&run.target, &run.here, &run.peer, &run.settings));
+    let runs = experiment.conditions.iter().flat_map(|condition| &condition.plan.runs);
+    let refused = runs.filter(|run| tried.insert(needs(run))).filter_map(refusal_of);
+    let refused: BTreeMap<String, Option<String>> = refused.map(|it| (in_one_line(&it), it.hint)).collect();
+    refused.iter().for_each(|(message, hint)| console.warning(message, hint.as_deref()));
 }
 
 /// Warns of judged runs of an experiment to continue that are gone: its gates are broken at the end, however long it takes.
