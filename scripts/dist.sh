@@ -10,6 +10,9 @@ targets=("$@")
 [ ${#targets[@]} -gt 0 ] || targets=(x86_64-unknown-linux-musl aarch64-unknown-linux-musl)
 # zig is started in other directories.
 target_dir="$(realpath --canonicalize-missing "${CARGO_TARGET_DIR:-target}")"
+# Paths of the machine that builds are not in the binary; a path with a blank is not supported here.
+home="$(realpath "${CARGO_HOME:-$HOME/.cargo}")"
+paths=("$home=/cargo" "$target_dir=/target" "$PWD=.")
 version="$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)"
 
 die() {
@@ -37,6 +40,9 @@ check_static() {
     if readelf --dynamic --wide "$binary" 2>/dev/null | grep -q '(NEEDED)'; then
         die "$binary needs shared libraries"
     fi
+    if grep --quiet --text --fixed-strings -e "$HOME/" -e "$home/" -e "$PWD/" "$binary"; then
+        die "$binary has paths of this machine"
+    fi
     echo "$binary: $kind"
 }
 
@@ -49,7 +55,8 @@ build() {
         "CC_$(echo "$target" | tr - _)=$PWD/scripts/zig_cc" \
         "AR_$(echo "$target" | tr - _)=$PWD/scripts/zig_ar" \
         "${variable}_LINKER=rust-lld" \
-        "${variable}_RUSTFLAGS=-C link-self-contained=yes -C target-feature=+crt-static" \
+        "CFLAGS_$(echo "$target" | tr - _)=${paths[*]/#/-ffile-prefix-map=}" \
+        "${variable}_RUSTFLAGS=-C link-self-contained=yes -C target-feature=+crt-static ${paths[*]/#/--remap-path-prefix=}" \
         cargo build --release --locked --package latlab --bin latlab --target "$target"
     folder="dist/latlab-$version-$target"
     mkdir -p "$folder"

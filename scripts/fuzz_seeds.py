@@ -104,7 +104,13 @@ def text():
     yield from (b"\3" + quantity.encode() for quantity in quantities)
 
 
+def logs():
+    # The format is detected, and malformed rows are skipped.
+    yield from (b"\xff" + log.read_bytes()[:4096] for log in sorted((TESTDATA / "logs").iterdir()))
+
+
 if __name__ == "__main__":
+    write("logs", logs())
     write("parsers", wire())
     write("recording", recordings())
     write("text", text())

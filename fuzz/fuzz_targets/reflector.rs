@@ -158,6 +158,7 @@ impl World {
                     stream: StreamTerms { batched: flags & 1 != 0, unchecked: flags & 2 != 0 },
                     down: flags & 4 != 0,
                     confirms: flags & 8 != 0,
+                    in_driver: flags & 16 != 0,
                 };
                 let token = self.tokens.get(&(from, nonce)).copied().unwrap_or_default();
                 let mut open = [0; OPEN_BYTES];

@@ -53,6 +53,7 @@ fn open(key: Option<&PreSharedKey>) -> (SessionReflector, Accept, Option<Session
         stream: StreamTerms::NONE,
         down: false,
         confirms: true,
+        in_driver: false,
     };
     let mut opening = [0; OPEN_BYTES];
     Open { nonce: [1; 16], token: cookie.token, terms }.write(&codes, &mut opening);

@@ -214,13 +214,21 @@ impl Store {
         !matches!(self.end, StoreEnd::Nameless)
     }
 
-    /// The recordings, the newest first; none if the store does not exist. A directory without a manifest is a damaged one
-    /// if it holds data or is named like a recording; other directories are left out. Unfinished recordings are not
-    /// finished by this.
+    /// The recordings, the newest first, with their manifests; see [`Store::list_as`].
     ///
     /// # Errors
     /// If it is not a directory or cannot be read.
     pub fn list(&self) -> Result<Vec<Listing>, RecordingError> {
+        self.list_as(|listing| listing)
+    }
+
+    /// What `keep` keeps of each recording, the newest first; nothing if the store does not exist. One manifest takes some
+    /// 50 kB. A directory without one is a damaged recording if it holds data or is named like one; other directories are
+    /// left out. Unfinished recordings are not finished by this.
+    ///
+    /// # Errors
+    /// If it is not a directory or cannot be read.
+    pub fn list_as<T>(&self, mut keep: impl FnMut(Listing) -> T) -> Result<Vec<T>, RecordingError> {
         refuse_files(&self.path)?;
         let refused = || RecordingError::refused("read the store", &self.path);
         let entries = match fs::read_dir(&self.path) {
@@ -229,9 +237,13 @@ impl Store {
         };
         let paths: io::Result<Vec<_>> = entries.map(|entry| entry.map(|entry| entry.path())).collect();
         let paths = paths.map_err(refused())?.into_iter();
-        let mut listings: Vec<_> = paths.filter(|path| is_recording(path)).map(look_at).collect();
-        listings.sort_by_cached_key(|listing| Reverse((listing.start(), listing.name())));
-        Ok(listings)
+        let kept = paths.filter(|path| is_recording(path)).map(|path| {
+            let listing = look_at(path);
+            (Reverse((listing.start(), listing.name())), keep(listing))
+        });
+        let mut kept: Vec<_> = kept.collect();
+        kept.sort_by(|(one, _), (other, _)| one.cmp(other));
+        Ok(kept.into_iter().map(|(_, kept)| kept).collect())
     }
 
     /// The manifests of the recordings that can be read, in the order in which the system names them.

@@ -1,5 +1,7 @@
 //! Rendering of the contents of a store as text and as `latlab.list/1`.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use serde::Serialize;
 
@@ -196,18 +198,20 @@ fn rows(contents: &StoreView) -> Vec<Row> {
         let experiments = experiments.iter().map(|one| Row::of_experiment(one, *with_sizes));
         return experiments.chain(recordings.iter().map(|one| Row::of_recording(one, false, *with_sizes))).collect();
     }
-    let is_of =
-        |one: &ListingView, experiment: &ListedExperiment| one.experiment.as_ref() == Some(&experiment.experiment);
-    let is_below_any = |one: &&ListingView| experiments.iter().any(|experiment| is_of(one, experiment));
-    let with_runs = |experiment: &ListedExperiment| {
-        let runs = recordings.iter().filter(|one| is_of(one, experiment));
-        let runs = runs.map(|one| Row::of_recording(one, true, *with_sizes));
-        std::iter::once(Row::of_experiment(experiment, *with_sizes)).chain(runs).collect::<Vec<_>>()
-    };
-    let outside = recordings.iter().filter(|one| !is_below_any(one));
-    let mut blocks: Vec<(Option<Timestamp>, Vec<Row>)> =
-        outside.map(|one| (one.start, vec![Row::of_recording(one, false, *with_sizes)])).collect();
-    blocks.extend(experiments.iter().map(|one| (one.start, with_runs(one))));
+    let mut below: BTreeMap<&str, Vec<Row>> =
+        experiments.iter().map(|experiment| (experiment.experiment.as_str(), Vec::new())).collect();
+    let mut blocks = Vec::new();
+    for one in recordings {
+        match one.experiment.as_deref().and_then(|experiment| below.get_mut(experiment)) {
+            Some(runs) => runs.push(Row::of_recording(one, true, *with_sizes)),
+            None => blocks.push((one.start, vec![Row::of_recording(one, false, *with_sizes)])),
+        }
+    }
+    for one in experiments {
+        let runs = below.remove(one.experiment.as_str()).unwrap_or_default();
+        let experiment = Row::of_experiment(one, *with_sizes);
+        blocks.push((one.start, std::iter::once(experiment).chain(runs).collect()));
+    }
     blocks.sort_by_key(|(start, _)| std::cmp::Reverse(*start));
     blocks.into_iter().flat_map(|(_, rows)| rows).collect()
 }

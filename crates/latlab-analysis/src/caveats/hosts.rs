@@ -6,7 +6,7 @@ use super::rule::{Rule, Topic, raised};
 use crate::diagnostics::Severity::{Fatal, Note, Warning};
 use crate::diagnostics::{Caveat, Severity};
 use crate::facts::load::{CPUS, SHARE};
-use crate::facts::{ClockAnchor, HostFacts, LoadReport, RealTimePause, Restoration, SettingFacts};
+use crate::facts::{CgroupFacts, ClockAnchor, HostFacts, LoadReport, RealTimePause, Restoration, SettingFacts};
 use crate::host_samples::HostAccumulator;
 use crate::limits::{
     FOREIGN_EVERYWHERE, FOREIGN_NOTE, FOREIGN_WARNING, FREQUENCY_DRIFT, FREQUENCY_READINGS, STEAL, STEAL_IN_A_SECOND,
@@ -15,7 +15,7 @@ use crate::limits::{
 use crate::plan::{Kind, Plan, RunSpec, Setting, Side, WaitMode, defaults};
 use crate::recording::manifest::Manifest;
 use crate::units::Nanos;
-use crate::units::human::{load_figure, percent, significant, span};
+use crate::units::human::{general, grouped, load_figure, percent, significant, span};
 
 pub(super) const OF_ENDS: &[Rule<End<'_>>] = &[
     Rule {
@@ -53,6 +53,25 @@ pub(super) const OF_ENDS: &[Rule<End<'_>>] = &[
         },
         effect: "the CPUs ran slower in a part of the run: the figures mix two clock rates",
         hint: |_| "better cooling, a stronger power supply, or pauses between runs".into(),
+    },
+    Rule {
+        code: "cpu-quota",
+        raise: |end| {
+            let (before, after) = (&end.host()?.cgroup, &end.facts().after.as_ref()?.cgroup);
+            let more =
+                |of: fn(&CgroupFacts) -> Option<u64>| of(after)?.checked_sub(of(before)?).filter(|more| *more > 0);
+            let (periods, stopped) = (more(|group| group.throttled_periods)?, more(|group| group.throttled_ns)?);
+            let (quota, periods) = (general(after.cpu_quota?, 3), grouped(periods));
+            let (stopped, name) = (span(Nanos(stopped as i64)), end.name());
+            let message = format!(
+                "a quota of {quota} CPU(s) stopped latlab on {name} in {periods} periods, for {stopped} in all"
+            );
+            Some((Warning, message))
+        },
+        effect: "what was due in such a pause is late by up to a period of the quota, usually 100 ms",
+        hint: |_| {
+            "lift the quota: `cpu.max` of the control group, `--cpus` of a container, `CPUQuota=` of a unit".into()
+        },
     },
     Rule {
         code: "rt-throttling",

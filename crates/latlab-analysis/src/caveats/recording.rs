@@ -32,7 +32,8 @@ pub(super) const RULES: &[Rule<Run<'_>>] = &[
             let why = run.manifest.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
             Some((Warning, format!("{what}{why}")))
         },
-        effect: "the figures cover the part that was measured; of a killed process up to its last second is missing",
+        effect: "the figures cover the part that was measured; of a killed process up to its last second is missing, \
+                 and what was cut off its event log",
         hint: |_| "measure again for the full length".into(),
     },
     Rule {

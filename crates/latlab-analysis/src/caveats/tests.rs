@@ -11,7 +11,9 @@ use std::collections::BTreeSet;
 use super::{figures, hosts, imports, probes, recording, streams};
 use crate::comparison::caveats as comparison;
 use crate::diagnostics::{Caveat, Severity};
-use crate::facts::{ClockAnchor, ConnectionFacts, DdsFacts, HostFacts, KernelFacts, Restoration, SettingFacts};
+use crate::facts::{
+    CgroupFacts, ClockAnchor, ConnectionFacts, DdsFacts, HostFacts, KernelFacts, Restoration, SettingFacts,
+};
 use crate::in_memory::{CLOSED, EVERY_MS, InMemory, but, closed, scheduled};
 use crate::plan::{
     DdsSpec, EndSpec, Pace, PacketSize, PathSpec, PingSpec, Plan, RunSpec, Schedule, SendMode, SenderSocketOptions,
@@ -154,6 +156,16 @@ const CAUSES: &[Cause] = &[
     ("steal", Severity::Warning, |manifest| {
         manifest.here.before.as_mut().expect("the test manifest has it").steal_ticks = Some(5);
         manifest.here.after.as_mut().expect("the test manifest has it").steal_ticks = Some(55);
+    }),
+    ("cpu-quota", Severity::Warning, |manifest| {
+        let group = |times| CgroupFacts {
+            cpu_quota: Some(0.2),
+            throttled_periods: Some(3 * times),
+            throttled_ns: Some(70_000_000 * times),
+            ..CgroupFacts::default()
+        };
+        manifest.here.before.as_mut().expect("the test manifest has it").cgroup = group(1);
+        manifest.here.after.as_mut().expect("the test manifest has it").cgroup = group(2);
     }),
     ("setting-changed", Severity::Warning, |manifest| {
         let ended = Some(Restoration::Changed { found: "schedutil".into() });

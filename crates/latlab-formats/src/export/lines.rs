@@ -5,6 +5,7 @@ use std::io::{self, Write};
 
 use super::{ExportCell, ExportSchema, RowsWriter, is_control};
 use crate::recording::{Column, ColumnType, UniformBatch};
+use crate::units::human::csv_field;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LineForm {
@@ -131,13 +132,9 @@ fn push_decimal(text: &mut Vec<u8>, mut value: u64) {
     text.extend_from_slice(&digits[start..]);
 }
 
-/// `text` as a field: in quotes if it has a character that needs them, or nothing, which would be null.
+/// `text` as a field, in quotes if it is empty: an empty field is null.
 fn field(text: &str) -> String {
-    if text.is_empty() || text.contains(['"', ',', '\n', '\r']) {
-        format!("\"{}\"", text.replace('"', "\"\""))
-    } else {
-        text.to_owned()
-    }
+    if text.is_empty() { "\"\"".into() } else { csv_field(text) }
 }
 
 /// `text` as a JSON string (RFC 8259, section 7). What a terminal obeys is escaped too.

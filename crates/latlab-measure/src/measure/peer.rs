@@ -10,6 +10,7 @@ use super::remote_host::{PeerSettings, RemoteHost, RemoteResults};
 use crate::agent::{Agent, LoadsRequest, LoadsStatus, NetLoadPath};
 use crate::diagnostics::Failure;
 use crate::facts::{SettingFacts, XdpFacts};
+use crate::host::placement::{self, AffinityGuard};
 use crate::host::{EnteredNamespace, Lab};
 use crate::host::{HostError, HostGuard, HostRoot, KnobError, KnobJournal, PathInterfaces};
 use crate::plan::{Direction, EndSpec, Family, LoadKind, LoadSpec, PathSpec, RunSpec, SettingSpec, Target, defaults};
@@ -404,11 +405,29 @@ pub(super) fn local_settings(settings: &[SettingSpec]) -> Result<HostGuard, Meas
 /// Why this host cannot have `setting` in a run to `target`: it lacks the knob, or the value. `None` if it has both, and if
 /// that depends on another host or on an interface that is not known before the run. Changes nothing.
 pub fn absence_of(setting: &SettingSpec, target: &Target) -> Option<Failure> {
+    found_here(setting, target)?.err().filter(|error| matches!(error, KnobError::Absent { .. })).map(Failure::from)
+}
+
+fn found_here(setting: &SettingSpec, target: &Target) -> Option<Result<HostGuard, KnobError>> {
     let is_known = *target == Target::Local || !setting.setting.is_of_an_interface();
     let path = PathInterfaces { one_host: target.is_this_host(), ..PathInterfaces::loopback() };
-    let settings = std::slice::from_ref(setting);
-    let found = is_known.then(|| HostGuard::find(settings, &path, HostRoot::for_knobs()).map(drop))?;
-    found.err().filter(|error| matches!(error, KnobError::Absent { .. })).map(Failure::from)
+    is_known.then(|| HostGuard::find(std::slice::from_ref(setting), &path, HostRoot::for_knobs()))
+}
+
+/// What this process may not do that `run` needs on this host, as far as that can be tried without an effect: places of its
+/// ends, namespaces, files of settings.
+pub fn refusal_of(run: &RunSpec) -> Option<Failure> {
+    let mut ends = [Some(run.here), run.peer.filter(|_| run.target.is_this_host())].into_iter().flatten();
+    let place = |end: EndSpec| {
+        let _restored = AffinityGuard::save(end.mlock);
+        let refused = placement::place(&end).err();
+        let _ = placement::leave_real_time();
+        refused
+    };
+    let lab = || (run.target == Target::Lab).then(|| Lab::set_up().err()).flatten();
+    let writable = |setting| found_here(setting, &run.target)?.ok()?.expect_writable().err();
+    let settings = || run.settings.iter().find_map(writable).map(HostError::Knob);
+    ends.find_map(place).or_else(lab).or_else(settings).map(Failure::from)
 }
 
 /// The CPUs of this host on which `spec` pins its measurement: the sender's, the reflector's, those of wake-ups.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::clock::ClockFacts;
-use super::kernel::{CounterFacts, KernelFacts, MemoryFacts, RealTimePause, Rights};
+use super::kernel::{CgroupFacts, CounterFacts, KernelFacts, MemoryFacts, RealTimePause, Rights};
 use super::network::NetworkFacts;
 use super::processor::{Activity, HeatFacts, ProcessorFacts};
 
@@ -42,6 +42,7 @@ pub struct HostFacts {
     pub processor: ProcessorFacts,
     pub counters: CounterFacts,
     pub memory: MemoryFacts,
+    pub cgroup: CgroupFacts,
     /// Interface of the path, and limits of sockets.
     pub network: NetworkFacts,
     pub clock: ClockFacts,
@@ -56,9 +57,14 @@ pub struct HostFacts {
 }
 
 impl HostFacts {
+    /// The CPUs that its control group may use, else those online, as the kernel lists them.
+    pub fn usable_cpus(&self) -> Option<&str> {
+        self.cgroup.cpus.as_deref().or(self.cpus_online.as_deref())
+    }
+
     /// Whether the kernel's list of CPUs names one only: `3`, but neither `0-3` nor `0,2`.
     pub fn has_one_cpu(&self) -> bool {
-        self.cpus_online.as_deref().is_some_and(|list| !list.contains(['-', ',']))
+        self.usable_cpus().is_some_and(|list| !list.contains(['-', ',']))
     }
 
     /// Major and minor version of its Linux.

@@ -142,6 +142,20 @@ pub struct MemoryFacts {
     pub major_faults: Option<u64>,
 }
 
+/// The limits of the control group of the process that read the facts. Null: [`super::HostFacts::unknown`] has the reason.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct CgroupFacts {
+    /// CPUs whose time it gets in each period: `0.2`.
+    pub cpu_quota: Option<f64>,
+    /// Periods in which it had used this up and was stopped for the rest, since it was made.
+    pub throttled_periods: Option<u64>,
+    pub throttled_ns: Option<u64>,
+    /// The CPUs of its cpuset, as the kernel lists them.
+    pub cpus: Option<String>,
+    pub memory_limit_bytes: Option<u64>,
+}
+
 /// Counters since boot. Null: [`super::HostFacts::unknown`] has the reason.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]

@@ -21,7 +21,8 @@ pub use experiment::{
 pub use host::{Finding, FindingSeverity, HostFacts};
 pub use host_sample::{CpuReadings, FIRMWARE_NOW, FIRMWARE_SINCE_BOOT, HostReadings, HostSample, IDLE_STATES};
 pub use kernel::{
-    Capability, CounterFacts, InterruptSource, InterruptUse, KernelFacts, MemoryFacts, RealTimePause, Rights,
+    Capability, CgroupFacts, CounterFacts, InterruptSource, InterruptUse, KernelFacts, MemoryFacts, RealTimePause,
+    Rights,
 };
 pub use load::{LoadReport, StreamReport, WindowedRate};
 pub use log::{ImportFacts, LoggedProbe, LoggedValue, RowNumbers};

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::json;
 use crate::analysis::comparison::Comparisons;
-use crate::figure::table::quoted;
+use crate::units::human::csv_field;
 
 const COLUMNS: &str = "metric,statistic,unit,baseline,candidate,baseline_runs,candidate_runs,blocks,baseline_value,\
                        candidate_value,difference,difference_low,difference_high,relative,relative_low,relative_high,\
@@ -34,7 +34,7 @@ fn of<'a>(row: &'a Value, column: &str) -> &'a Value {
 
 fn cell(value: &Value) -> String {
     match value {
-        Value::String(text) => quoted(text),
+        Value::String(text) => csv_field(text),
         value => value.as_f64().map(|number| number.to_string()).unwrap_or_default(),
     }
 }

@@ -326,9 +326,10 @@ fn quoted(path: &Path) -> String {
     format!("\"{}\"", escaped(&text))
 }
 
-/// systemd.unit(5): `%` begins a specifier, and `%%` stands for `%`.
+/// A value in a unit (systemd.syntax(7), systemd.unit(5)): `%` begins a specifier, `%%` stands for `%`, and a line that ends
+/// in `\` goes on.
 fn escaped(text: &str) -> String {
-    text.replace('%', "%%")
+    text.replace(|char: char| char.is_control(), " ").trim_end_matches('\\').replace('%', "%%")
 }
 
 #[cfg(test)]
@@ -358,7 +359,8 @@ mod tests {
     }
 
     #[test]
-    fn paths_are_quoted_literally() {
+    fn what_stands_in_a_unit_is_taken_literally_and_makes_no_line() {
         assert_eq!(quoted(Path::new("/a b/50%/$x\"y\\z")), r#""/a b/50%%/$$x\"y\\z""#);
+        assert_eq!(escaped("a\nExecStart=/bin/sh %i\\"), "a ExecStart=/bin/sh %%i");
     }
 }

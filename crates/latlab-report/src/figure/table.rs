@@ -2,7 +2,7 @@
 
 use super::axis::{Axis, AxisUnit};
 use super::{Figure, Mark, Series, Shape, spread};
-use crate::units::human::{ABSENT, general};
+use crate::units::human::{ABSENT, csv_field, general};
 
 /// Most rows of the table behind a plot.
 pub(crate) const TABLE_ROWS: usize = 200;
@@ -158,10 +158,5 @@ pub fn csv(figure: &Figure) -> String {
     let data = FigureData::of(figure);
     let rows = data.rows.iter().map(|row| data.cells(row, "", |column, value| column.csv_value(figure, value)));
     let lines = std::iter::once(data.headings(|column| column.csv_name(figure))).chain(rows);
-    lines.map(|cells| cells.iter().map(|cell| quoted(cell)).collect::<Vec<_>>().join(",") + "\n").collect()
-}
-
-/// `text` as a cell of CSV: quoted if necessary (RFC 4180).
-pub(crate) fn quoted(text: &str) -> String {
-    if text.contains(['"', ',', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
+    lines.map(|cells| cells.iter().map(|cell| csv_field(cell)).collect::<Vec<_>>().join(",") + "\n").collect()
 }

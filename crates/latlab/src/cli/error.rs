@@ -14,12 +14,13 @@ use crate::units::human::{meant, nearest};
 /// Names reserved for later versions, so that they are not reported as misspelled.
 const LATER: [&str; 3] = ["--stamps", "--offload", "explain"];
 
-/// Options of ping(8) and iperf3(1) by command, and what has their meaning here.
-const OF_OTHER_TOOLS: [(&str, &str, &str); 9] = [
+/// Options of other tools by command, and what has their meaning here.
+const OF_OTHER_TOOLS: [(&str, &str, &str); 10] = [
     ("ping", "-c", "`-n N` ends after N probes"),
     ("ping", "-W", "`--timeout T` is the time after which an answer is late"),
     ("ping", "-w", "`-d T` ends after a time T"),
     ("ping", "-I", "`--bind ADDR|INTERFACE` is where probes leave"),
+    ("serve", "--port", "`--bind ADDR:PORT` is where it listens: `--bind 0.0.0.0:PORT` at every IPv4 address"),
     ("stream", "-n", "a stream ends after a time: `-d T`"),
     ("stream", "-t", "`-d T` ends after a time T"),
     ("stream", "-b", "`--rate RATE` is the offered rate"),

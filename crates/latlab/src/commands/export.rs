@@ -71,8 +71,8 @@ fn written(
     console: &Console,
 ) -> Result<Outcome, Failure> {
     let export = Export { runs, kind: runs[0].kind, console, stop };
-    let may_replace = |path: &Path| Ok(job.force || is_own(path, &job.content)?);
-    let mut target = OutputTarget::open(job.output.as_deref(), may_replace, console)?;
+    let is_own = |path: &Path| is_own(path, &job.content);
+    let mut target = OutputTarget::open(job.output.as_deref(), job.force, is_own, console)?;
     match export.write(&job.content, &mut target) {
         Ok(()) => target.conclude().map(|()| Outcome::Done),
         Err(ExportBreak::Refused(error)) => target.judge(Err(error)).map(|()| Outcome::Done),

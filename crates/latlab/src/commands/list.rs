@@ -81,9 +81,12 @@ struct StoreContents {
 }
 
 struct ListedRecording {
+    /// Without its manifest.
     listing: Listing,
     experiment: Option<PathBuf>,
     view: ListingView,
+    /// Whether the filter passes it.
+    is_listed: bool,
 }
 
 struct FoundExperiment {
@@ -110,30 +113,48 @@ impl StoreContents {
         // Other commands find the recordings of the usual store by name, without `--store`.
         let is_usual = typed.store.store.is_none() && runs.is_none();
         let path = runs.as_deref().unwrap_or(store);
-        let recording = |listing: Listing, experiment: Option<&PathBuf>| ListedRecording {
-            view: show_recording(&listing, experiment, is_usual),
-            experiment: experiment.cloned(),
-            listing,
+        let mut all = AllRecordings::default();
+        let mut recording = |listing: Listing, experiment: Option<&PathBuf>| {
+            all.add(&listing);
+            let mut view = show_recording(&listing, experiment, is_usual);
+            if !typed.json.json {
+                // A third of what is kept of a recording, which only the document shows.
+                view.condition = None;
+            }
+            let is_listed = is_listed(filter, &listing);
+            ListedRecording {
+                view,
+                experiment: experiment.cloned(),
+                is_listed,
+                listing: Listing { manifest: None, ..listing },
+            }
         };
-        let outside = Store::at(path).list()?.into_iter().map(|listing| recording(listing, None));
-        let (mut recordings, mut experiments) = (outside.collect::<Vec<_>>(), Vec::new());
+        let mut recordings = Store::at(path).list_as(|listing| recording(listing, None))?;
+        let mut experiments = Vec::new();
         let directories = in_store(path);
         for directory in &directories {
+            let mut has_tags = true;
+            let listed = Store::at(&runs_directory(directory)).list_as(|run| {
+                if run.is_bare() {
+                    return None;
+                }
+                has_tags &= filter.has_tags(run.manifest.as_ref().map(|manifest| &manifest.spec.tags));
+                Some(recording(run, Some(directory)))
+            });
             // A store of runs that cannot be read makes a damaged experiment without recordings.
-            let mut runs = Store::at(&runs_directory(directory)).list().unwrap_or_default();
-            runs.retain(|run| !run.is_bare());
+            let runs: Vec<ListedRecording> = listed.unwrap_or_default().into_iter().flatten().collect();
             let view = show_experiment(directory, &runs, is_usual);
-            if is_listed_experiment(filter, &view, &runs) {
-                let is_all_in_time = runs.iter().all(|run| filter.has_start(run.start()));
+            has_tags &= !runs.is_empty() || filter.has_tags(None);
+            if filter.has_experiments() && has_tags && filter.has_start(view.start) {
+                let is_all_in_time = runs.iter().all(|run| filter.has_start(run.view.start));
                 experiments.push(FoundExperiment { path: directory.clone(), is_all_in_time, view });
             }
-            recordings.extend(runs.into_iter().map(|listing| recording(listing, Some(directory))));
+            recordings.extend(runs);
         }
-        let is_listed = |one: &ListedRecording| is_listed(filter, &one.listing);
         let is_empty = recordings.is_empty() && directories.is_empty();
-        let is_unmatched = experiments.is_empty() && !is_empty && !recordings.iter().any(is_listed);
-        let unmatched = is_unmatched.then(|| unmatched(&recordings, directories.len()));
-        recordings.retain(is_listed);
+        recordings.retain(|one| one.is_listed);
+        let is_unmatched = experiments.is_empty() && !is_empty && recordings.is_empty();
+        let unmatched = is_unmatched.then(|| all.unmatched(directories.len()));
         Ok(StoreContents { recordings, experiments, unmatched })
     }
 
@@ -213,35 +234,53 @@ impl StoreContents {
 /// The most tags of a store that are named.
 const TAGS_SHOWN: usize = 5;
 
-/// Says that nothing matches, and what could: kinds, starts and tags of the `recordings` in the store.
-fn unmatched(recordings: &[ListedRecording], experiments: usize) -> String {
-    let manifests = || recordings.iter().filter_map(|one| one.listing.manifest.as_ref());
-    let mut kinds: BTreeMap<&str, usize> = BTreeMap::new();
-    manifests().for_each(|manifest| *kinds.entry(manifest.kind.word()).or_default() += 1);
-    let kinds: Vec<String> = kinds.iter().map(|(kind, count)| format!("{} {kind}", grouped(*count as u64))).collect();
-    let kinds = if kinds.is_empty() { String::new() } else { format!(" ({})", kinds.join(", ")) };
-    let experiments =
-        if experiments == 0 { String::new() } else { format!(" and {}", counted(experiments, "experiment")) };
-    let starts: BTreeSet<Timestamp> = recordings.iter().filter_map(|one| one.view.start).collect();
-    let minute = |start: &Timestamp| start.strftime("%Y-%m-%dT%H:%MZ").to_string();
-    let starts = match (starts.first().map(minute), starts.last().map(minute)) {
-        (Some(first), Some(last)) if first == last => format!(" of {first}"),
-        (Some(first), Some(last)) => format!(" of {first} to {last}"),
-        _ => String::new(),
-    };
-    let tags: BTreeSet<String> =
-        manifests().flat_map(|manifest| &manifest.spec.tags).map(|(key, value)| format!("{key}={value}")).collect();
-    let shown: Vec<&str> = tags.iter().take(TAGS_SHOWN).map(String::as_str).collect();
-    let others = match tags.len() - shown.len() {
-        0 => String::new(),
-        others => format!(" and {} more", grouped(others as u64)),
-    };
-    let tags =
-        if tags.is_empty() { "without tags".to_owned() } else { format!("with the tags {}{others}", shown.join(", ")) };
-    format!(
-        "nothing matches: the store has {}{kinds}{experiments}{starts}, {tags}",
-        counted(recordings.len(), "recording")
-    )
+/// What the recordings of a store have, listed or not.
+#[derive(Default)]
+struct AllRecordings {
+    count: usize,
+    kinds: BTreeMap<&'static str, usize>,
+    starts: BTreeSet<Timestamp>,
+    tags: BTreeSet<String>,
+}
+
+impl AllRecordings {
+    fn add(&mut self, listing: &Listing) {
+        self.count += 1;
+        self.starts.extend(listing.start());
+        if let Some(manifest) = &listing.manifest {
+            *self.kinds.entry(manifest.kind.word()).or_default() += 1;
+            self.tags.extend(manifest.spec.tags.iter().map(|(key, value)| format!("{key}={value}")));
+        }
+    }
+
+    /// Says that nothing matches, and what could.
+    fn unmatched(&self, experiments: usize) -> String {
+        let AllRecordings { kinds, starts, tags, .. } = self;
+        let kinds: Vec<String> =
+            kinds.iter().map(|(kind, count)| format!("{} {kind}", grouped(*count as u64))).collect();
+        let kinds = if kinds.is_empty() { String::new() } else { format!(" ({})", kinds.join(", ")) };
+        let experiments =
+            if experiments == 0 { String::new() } else { format!(" and {}", counted(experiments, "experiment")) };
+        let minute = |start: &Timestamp| start.strftime("%Y-%m-%dT%H:%MZ").to_string();
+        let starts = match (starts.first().map(minute), starts.last().map(minute)) {
+            (Some(first), Some(last)) if first == last => format!(" of {first}"),
+            (Some(first), Some(last)) => format!(" of {first} to {last}"),
+            _ => String::new(),
+        };
+        let shown: Vec<&str> = tags.iter().take(TAGS_SHOWN).map(String::as_str).collect();
+        let others = match tags.len() - shown.len() {
+            0 => String::new(),
+            others => format!(" and {} more", grouped(others as u64)),
+        };
+        let tags = match tags.len() {
+            0 => "without tags".to_owned(),
+            _ => format!("with the tags {}{others}", shown.join(", ")),
+        };
+        format!(
+            "nothing matches: the store has {}{kinds}{experiments}{starts}, {tags}",
+            counted(self.count, "recording")
+        )
+    }
 }
 
 fn is_listed(filter: &ListFilterArgs, listing: &Listing) -> bool {
@@ -249,13 +288,6 @@ fn is_listed(filter: &ListFilterArgs, listing: &Listing) -> bool {
     filter.has_kind(manifest.map(|manifest| manifest.kind))
         && filter.has_tags(manifest.map(|manifest| &manifest.spec.tags))
         && filter.has_start(listing.start())
-}
-
-/// Whether the experiment with these `runs` is listed: tags are those that all of its runs have.
-fn is_listed_experiment(filter: &ListFilterArgs, view: &ListedExperiment, runs: &[Listing]) -> bool {
-    let tags = |run: &Listing| filter.has_tags(run.manifest.as_ref().map(|manifest| &manifest.spec.tags));
-    let has_tags = if runs.is_empty() { filter.has_tags(None) } else { runs.iter().all(tags) };
-    filter.has_experiments() && has_tags && filter.has_start(view.start)
 }
 
 /// What is typed behind `latlab summary`: the name where that is enough, else the path.
@@ -294,19 +326,19 @@ fn factors(manifest: &Manifest) -> Option<String> {
 }
 
 /// The experiment in `directory` with these `runs`, whatever its state.
-fn show_experiment(directory: &Path, runs: &[Listing], is_usual_store: bool) -> ListedExperiment {
+fn show_experiment(directory: &Path, runs: &[ListedRecording], is_usual_store: bool) -> ListedExperiment {
     let settled = settle_directory(directory).map(|job| job.experiment);
     let lost_file = settled.as_ref().err().map(in_full);
     let experiment = settled.ok();
     let named_start = directory.file_name().and_then(|name| start_in_name(&name.to_string_lossy()));
-    let start = named_start.or_else(|| runs.iter().filter_map(Listing::start).min());
+    let start = named_start.or_else(|| runs.iter().filter_map(|run| run.view.start).min());
     let mut view = ListedExperiment {
         experiment: directory.display().to_string(),
         name: experiment.as_ref().map(|experiment| experiment.name.clone()),
         started_at: start.map(|start| start.to_string()),
         runs_done: None,
         runs_planned: experiment.as_ref().and_then(|experiment| planned_runs(experiment, |_| false)),
-        bytes: runs.iter().map(Listing::bytes).sum(),
+        bytes: runs.iter().map(|run| run.view.bytes).sum(),
         state: "damaged".into(),
         reason: None,
         what: experiment.as_ref().map(what_varies).unwrap_or_default(),

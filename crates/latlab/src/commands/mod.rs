@@ -29,6 +29,8 @@ mod summary;
 
 use std::ffi::OsString;
 
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
 use crate::diagnostics::Outcome;
 
 use crate::cli::args::{Command, MeasuringArgs, VerbosityArgs};
@@ -37,6 +39,8 @@ use crate::cli::{self, NotParsed};
 use crate::console::{Console, Verbosity};
 use crate::diagnostics::Failure;
 use crate::facts::CommandLine;
+use crate::host::HostRoot;
+use crate::host::facts::memory_limit;
 
 /// Runs the command line `typed` and returns the exit code.
 pub fn run(typed: impl IntoIterator<Item = OsString>) -> u8 {
@@ -66,6 +70,10 @@ fn parse_and_dispatch(typed: Vec<OsString>, console: Console) -> Result<Outcome,
 /// Runs `command`, which was typed as `line`.
 fn dispatch(command: Command, line: &CommandLine, console: Console) -> Result<Outcome, Failure> {
     let environment = Environment::of_this_process;
+    use Command::{CheckPublished, Compare, Export, Import, List, Report, Summary};
+    if matches!(command, Summary(_) | Compare(_) | Report(_) | Export(_) | CheckPublished(_) | List(_) | Import(_)) {
+        stay_within_memory();
+    }
     match command {
         Command::Completions(args) => completions::script(args.shell, &console),
         Command::Man(args) => manual::man_pages(&args, &console),
@@ -107,6 +115,16 @@ fn dispatch(command: Command, line: &CommandLine, console: Console) -> Result<Ou
         Command::Watchdog { agent } => child_processes::watchdog(agent),
         Command::Agent(_) => agent::run(&console),
     }
+}
+
+/// Keeps this process below the memory limit of its control group: an allocation that fails is reported (exit code 3), and
+/// beyond the limit the kernel kills. An eighth is left for the kernel's own pages.
+fn stay_within_memory() {
+    let Some(limit) = memory_limit(&HostRoot::for_knobs()) else { return };
+    let found = getrlimit(Resource::Data);
+    let current = Some(found.current.unwrap_or(u64::MAX).min(limit - limit / 8));
+    // A refusal leaves the kernel to judge.
+    let _ = setrlimit(Resource::Data, Rlimit { current, ..found });
 }
 
 fn measure(job: &MeasureJob, typed: &MeasuringArgs, line: &CommandLine, console: Console) -> Result<Outcome, Failure> {

@@ -25,7 +25,7 @@ use crate::formats::numbers::{self, NumbersError, TextColumn};
 use crate::metric::Metric;
 use crate::plan::{Factors, Kind};
 use crate::platform::ownership::quoted;
-use crate::recording::{ListingState, Recording, Store, start_in_name};
+use crate::recording::{Listing, ListingState, Recording, Store, start_in_name};
 use crate::units::human;
 
 const DASH: &str = "-";
@@ -470,8 +470,8 @@ pub(super) fn runs_in(path: &Path, console: &Console) -> Result<FoundRuns, Failu
     let is_in_experiment = !experiments_of(&store, &[]).is_empty();
     let mut found: Vec<FoundRun> = Vec::new();
     let mut damaged = Vec::new();
-    for listing in Store::at(&store).list()? {
-        let kind = listing.manifest.as_ref().map(|manifest| manifest.kind);
+    let kind = |listing: &Listing| listing.manifest.as_ref().map(|manifest| manifest.kind);
+    for (kind, listing) in Store::at(&store).list_as(|it| (kind(&it), Listing { manifest: None, ..it }))? {
         let name = listing.name();
         match &listing.state {
             ListingState::Finished | ListingState::Unfinished => found.push(FoundRun { path: listing.path, kind }),

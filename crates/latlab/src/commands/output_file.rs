@@ -10,42 +10,37 @@ use tempfile::{Builder, TempPath};
 
 use crate::console::Console;
 use crate::diagnostics::{Failure, in_words};
+use crate::platform::input_file::{self, UnfitInput};
 use crate::platform::ownership::quoted;
 
-/// A file that replaces the one at its path when it is complete: other processes see either of them as a whole, also after a
-/// power failure. Without [`OutputFile::commit`] nothing is left. Only the file behind a link is written in place, as far as
-/// the kernel follows that link.
+/// A file that replaces the one at its path, or a link there, when it is complete: other processes see either of them as a
+/// whole, also after a power failure. Without [`OutputFile::commit`] nothing is left.
 pub(super) struct OutputFile {
     file: BufWriter<File>,
-    /// The name while it is written; `None` behind a link.
-    next: Option<TempPath>,
+    /// The name while it is written.
+    next: TempPath,
     path: PathBuf,
 }
 
 impl OutputFile {
     /// Begins the file at `path`. A file that replaces another one gets its mode, and its owner if this process is root's.
     pub(super) fn create(path: &Path) -> io::Result<OutputFile> {
-        let replaced = fs::symlink_metadata(path).ok();
-        let (file, next) = if replaced.as_ref().is_some_and(Metadata::is_symlink) {
-            (File::create(path)?, None)
-        } else {
-            let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
-            // Narrower than the mode of a file to replace, until it has that mode.
-            let mode = if replaced.is_some() { 0o600 } else { 0o666 };
-            let new = Builder::new().make_in(directory.unwrap_or(Path::new(".")), |path| {
-                OpenOptions::new().write(true).create_new(true).mode(mode).open(path)
-            })?;
-            replaced.map_or(Ok(()), |replaced| keep_access(new.as_file(), &replaced))?;
-            let (file, next) = new.into_parts();
-            (file, Some(next))
-        };
+        let replaced = fs::symlink_metadata(path).ok().filter(Metadata::is_file);
+        let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
+        // Narrower than the mode of a file to replace, until it has that mode.
+        let mode = if replaced.is_some() { 0o600 } else { 0o666 };
+        let new = Builder::new().make_in(directory.unwrap_or(Path::new(".")), |path| {
+            OpenOptions::new().write(true).create_new(true).mode(mode).open(path)
+        })?;
+        replaced.map_or(Ok(()), |replaced| keep_access(new.as_file(), &replaced))?;
+        let (file, next) = new.into_parts();
         Ok(OutputFile { file: BufWriter::new(file), next, path: path.to_owned() })
     }
 
     pub(super) fn commit(mut self) -> io::Result<()> {
         self.file.flush()?;
         self.file.get_ref().sync_data()?;
-        self.next.map_or(Ok(()), |next| Ok(next.persist(&self.path)?))
+        Ok(self.next.persist(&self.path)?)
     }
 }
 
@@ -83,13 +78,16 @@ impl<'a> OutputTarget<'a> {
         fs::metadata(path).map_or(true, |found| found.is_file())
     }
 
-    /// The file at `path`, or standard output. A file that exists is replaced if `may_replace` says so of it.
+    /// The file at `path`, or standard output. Of links only those of root or of this user are followed, and only to a pipe or
+    /// a device, as `/dev/stdout` is one. A file that exists is replaced with `force`, or if `is_own` says that latlab
+    /// wrote it; one that cannot be read shows nothing of the kind.
     ///
     /// # Errors
     /// If the path is a directory, or a file that may not be replaced, or cannot be written.
     pub(super) fn open(
         path: Option<&Path>,
-        may_replace: impl FnOnce(&Path) -> io::Result<bool>,
+        force: bool,
+        is_own: impl FnOnce(&Path) -> io::Result<bool>,
         console: &'a Console,
     ) -> Result<OutputTarget<'a>, Failure> {
         let Some(path) = path else {
@@ -100,16 +98,21 @@ impl<'a> OutputTarget<'a> {
             return Ok(OutputTarget::Stream(buffered(stdout.into()), None));
         };
         let failed = |error: io::Error| refused(Some(path), &error);
+        let link = fs::symlink_metadata(path).ok().filter(Metadata::is_symlink);
+        let is_trusted = |link: &Metadata| [0, geteuid().as_raw()].contains(&link.uid());
+        if link.is_some_and(|link| OutputTarget::is_whole(path) || !is_trusted(&link)) {
+            return Err(input_file::failure(format!("cannot write `{}`", path.display()), &UnfitInput::Link.into()));
+        }
         match fs::metadata(path) {
             Ok(found) if found.is_dir() => Err(Failure::request(format!("cannot write `{}`", path.display()))
                 .because("it is a directory")
-                .hint(format!("name a file in it: `-o {}`", quoted(&path.join("export.csv"))))),
+                .hint(format!("name a file in it: `-o {}`", quoted(&path.join("FILE"))))),
             Ok(found) if !found.is_file() => {
                 let device = OpenOptions::new().write(true).open(path).map_err(failed)?;
                 Ok(OutputTarget::Stream(buffered(device), Some(path.to_owned())))
             }
-            Ok(_) if !may_replace(path).map_err(failed)? => Err(Failure::request(format!(
-                "`{}` exists, and nothing in it shows that it is an export of this format",
+            Ok(_) if !force && !is_own(path).unwrap_or(false) => Err(Failure::request(format!(
+                "`{}` exists, and nothing in it shows that latlab wrote it in this form",
                 path.display()
             ))
             .hint("`--force` replaces it; `-o FILE` names another file")),
@@ -241,8 +244,6 @@ fn first_missing(path: &Path) -> Option<&Path> {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::symlink;
-
     use super::*;
 
     #[test]
@@ -280,37 +281,5 @@ mod tests {
             assert_eq!(fs::read_to_string(&path).expect("readable"), "new");
             fs::remove_file(&path).expect("own");
         }
-    }
-
-    #[test]
-    fn a_link_stays_and_its_target_is_replaced_or_made() {
-        let directory = tempfile::tempdir().expect("a temporary directory");
-        let path = |name: &str| directory.path().join(name);
-        fs::create_dir(path("there")).expect("made");
-        symlink("there/x.csv", path("first")).expect("linked");
-        symlink("first", path("second")).expect("linked");
-        for text in ["made", "replaced"] {
-            write(&path("second"), text).expect("written");
-            assert_eq!(fs::read_to_string(path("there/x.csv")).expect("readable"), text);
-            assert!(path("first").is_symlink() && path("second").is_symlink());
-        }
-    }
-
-    #[test]
-    fn a_link_of_another_user_in_a_sticky_directory_is_not_written_through() {
-        let is_protected = fs::read("/proc/sys/fs/protected_symlinks").is_ok_and(|text| text.starts_with(b"1"));
-        if !geteuid().is_root() || !is_protected {
-            return;
-        }
-        let directory = tempfile::tempdir().expect("a temporary directory");
-        fs::set_permissions(directory.path(), Permissions::from_mode(0o1777)).expect("own");
-        let (link, target) = (directory.path().join("x.csv"), directory.path().join("target"));
-        fs::write(&target, "own").expect("written");
-        symlink(&target, &link).expect("linked");
-        if std::os::unix::fs::lchown(&link, Some(1), Some(1)).is_err() {
-            return;
-        }
-        assert!(write(&link, "x").is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied));
-        assert_eq!(fs::read_to_string(&target).expect("readable"), "own");
     }
 }

@@ -1,5 +1,7 @@
 //! Restores settings and removes traces that latlab processes which died had left on this host, and reports both.
 
+use std::io;
+
 use crate::console::Console;
 use crate::diagnostics::in_words;
 use crate::facts::{Finding, FindingSeverity, Restoration};
@@ -68,12 +70,12 @@ fn recovered_finding(one: &Recovered) -> Finding {
             format!("{died}, and `{place}` was changed since ({found}): it stays as it is; before it was `{before}`"),
         ),
         Restoration::Failed { reason } => {
-            let page = kept_in.as_ref().map(|page| page.display().to_string()).unwrap_or_default();
+            let page = kept_in.as_ref().map(|page| format!("; it is kept in `{}`", page.display())).unwrap_or_default();
             Finding::new(
                 FindingSeverity::Blocker,
                 "setting-not-restored",
                 format!("{died}, and `{place}` cannot be restored to `{before}`: {reason}"),
-                format!("restore it by hand, then remove `{page}`"),
+                format!("`latlab doctor --restore` tries again, or finds that it was restored by hand{page}"),
             )
         }
     }
@@ -91,8 +93,34 @@ fn unrecovered_finding(one: &Unrecovered) -> Finding {
     }
     let (cause, fix) = match untrusted(&one.source) {
         Some(found) => (found.cause(), found.remedy()),
-        None => (in_words(&one.source), format!("check the values that it lists, then remove `{path}`")),
+        // Content that is damaged: all else may be read later.
+        None if matches!(one.source.kind(), io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof) => {
+            (in_words(&one.source), format!("restore the values that it lists by hand, then remove `{path}`"))
+        }
+        None => (in_words(&one.source), "`latlab doctor --restore` tries again when that is mended".into()),
     };
     let message = format!("cannot read the settings of a killed latlab in `{path}`: {cause}");
     Finding::new(FindingSeverity::Blocker, "journal-unreadable", message, fix)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::io::Errno;
+
+    #[test]
+    fn only_a_page_that_latlab_can_never_read_is_to_be_removed() {
+        let fix = |source: io::Error| unrecovered_finding(&Unrecovered { path: "/x/journal".into(), source }).fix;
+        for errno in [Errno::MFILE, Errno::NFILE, Errno::NOENT, Errno::IO] {
+            let fix = fix(errno.into()).expect("a hint");
+            assert!(fix.contains("--restore") && !fix.contains("remove"), "{fix}");
+        }
+        assert!(fix(io::ErrorKind::InvalidData.into()).expect("a hint").contains("then remove `/x/journal`"));
+        let reason = "too many open files (EMFILE)".into();
+        let [setting, place, before, ours] =
+            ["governor=performance", "/sys/x", "ondemand", "performance"].map(String::from);
+        let kept_in = Some("/x/journal/1-1.json".into());
+        let one = Recovered { setting, place, before, ours, outcome: Restoration::Failed { reason }, kept_in };
+        assert!(!recovered_finding(&one).fix.expect("a hint").contains("remove"));
+    }
 }

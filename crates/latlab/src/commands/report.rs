@@ -1,7 +1,7 @@
 //! `latlab report PATH…`: reads runs one after the other, and writes one page about all of them, or one of its figures.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Read, Write};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use super::compare::CompareJob;
 use super::observation_groups::settle_directory;
 use super::observation_groups::{self, FoundRecordings, PathGroup};
-use super::output_file::OutputFile;
+use super::output_file::OutputTarget;
 use super::{Outcome, compare, measure_and_report};
 use crate::analysis::comparison::{Comparisons, RunGroup, parse_estimand};
 use crate::analysis::distribution::{RunDistribution, StreamRates, distribution};
@@ -18,7 +18,7 @@ use crate::analysis::{Summary, SummaryOptions, summarise};
 use crate::cli::args::{ComparingArgs, FigureFormat};
 use crate::cli::resolve::{FigureRequest, Grouping, ReportDestination, ReportJob};
 use crate::console::Console;
-use crate::diagnostics::{Failure, in_words};
+use crate::diagnostics::Failure;
 use crate::experiment::{ReportReader, file_text, is_experiment, read_named_state, runs_directory};
 use crate::facts::CommandLine;
 use crate::plan::{Kind, RunSpec};
@@ -385,36 +385,16 @@ impl Document {
 
     /// Writes it to the file at `path`, which is replaced as a whole, and prints the path.
     fn save(&self, path: &Path, force: bool, console: &Console) -> Result<(), Failure> {
-        let failed =
-            |error: io::Error| Failure::world(format!("cannot write `{}`", path.display())).because(in_words(&error));
-        match fs::metadata(path) {
-            Ok(found) if found.is_dir() => {
-                return Err(Failure::request(format!("cannot write `{}`", path.display()))
-                    .because("it is a directory")
-                    .hint(format!(
-                        "name a file in it: `-o {}`",
-                        quoted(&path.join(format!("report.{}", self.extension())))
-                    )));
-            }
-            // A pipe or a device.
-            Ok(found) if !found.is_file() => {
-                let written = OpenOptions::new()
-                    .write(true)
-                    .open(path)
-                    .and_then(|mut file| file.write_all(self.text().as_bytes()));
-                return written.map_err(failed);
-            }
-            Ok(_) if !force && !self.may_replace(path).map_err(failed)? => {
-                return Err(Failure::request(format!("`{}` exists, and latlab did not write it", path.display()))
-                    .hint("`--force` replaces it; `-o FILE` names another file"));
-            }
-            _ => replace(path, self.text().as_bytes()).map_err(failed)?,
-        }
-        console.data(&quoted(path))
+        let is_whole = OutputTarget::is_whole(path);
+        let mut target = OutputTarget::open(Some(path), force, |path| self.has_written(path), console)?;
+        let written = target.write_all(self.text().as_bytes());
+        target.judge(written)?;
+        target.conclude()?;
+        if is_whole { console.data(&quoted(path)) } else { Ok(()) }
     }
 
     /// Whether the file at `path` begins like what latlab writes in this form.
-    fn may_replace(&self, path: &Path) -> io::Result<bool> {
+    fn has_written(&self, path: &Path) -> io::Result<bool> {
         let mut start = Vec::new();
         File::open(path)?.take(START_BYTES).read_to_end(&mut start)?;
         let has = |text: &str| start.windows(text.len()).any(|part| part == text.as_bytes());
@@ -431,11 +411,3 @@ impl Document {
 
 /// How much of a file shows who wrote it.
 const START_BYTES: u64 = 4_096;
-
-/// Replaces the file at `path`, or that at the end of its links, by one with `bytes`: other processes see either of them as a
-/// whole.
-fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut file = OutputFile::create(path)?;
-    file.write_all(bytes)?;
-    file.commit()
-}

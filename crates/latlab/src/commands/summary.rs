@@ -19,6 +19,7 @@ use crate::platform::ownership::quoted;
 use crate::recording::{Recording, Store};
 use crate::report::text_plots;
 use crate::report::view::Showing;
+use crate::units::human::counted;
 
 /// Shows the summaries of the recordings in `typed` with the results of its gates.
 pub(super) fn run(typed: &SummaryArgs, console: &Console) -> Result<Outcome, Failure> {
@@ -30,16 +31,24 @@ pub(super) fn run(typed: &SummaryArgs, console: &Console) -> Result<Outcome, Fai
     let Recordings { paths, of_experiments, missing, are_named } =
         recordings(&typed.recordings, !gates.is_empty(), console)?;
     let mut unjudged: BTreeSet<PathBuf> = of_experiments.values().cloned().collect();
+    let (mut without_figure, mut judged) = (Vec::new(), 0);
     for path in paths {
         let recording = Recording::open(&path)?;
         if let Some(note) = recording.note() {
             console.note(note);
         }
         let judging = typed.judging.over(typed.like.like, &recording.manifest().spec.judging)?;
+        let mut has_figure = true;
         if !gates.is_empty() {
-            // A gate on what the run can never have is a wrong request: nothing is shown.
+            // A gate on what a named run can never have is a wrong request: nothing is shown. A store may have others.
             let available = AvailableFigures::of_recorded(&recording, judging.deadline_ns)?;
-            gates.expect_recorded(&path.display().to_string(), &available)?;
+            match gates.expect_recorded(&path.display().to_string(), &available) {
+                Err(error) if !are_named && of_experiments.is_empty() => {
+                    without_figure.push(error);
+                    has_figure = false;
+                }
+                expected => expected?,
+            }
         }
         half |= judging.half;
         like = like.or(judging.like);
@@ -55,8 +64,10 @@ pub(super) fn run(typed: &SummaryArgs, console: &Console) -> Result<Outcome, Fai
         let mut summary = summarise(&recording, &options)?;
         let is_warmup = recording.manifest().experiment.as_ref().is_some_and(|experiment| experiment.warmup);
         match of_experiments.get(&path) {
+            _ if !has_figure => {}
             Some(_) if is_warmup => {}
             experiment => {
+                judged += 1;
                 experiment.into_iter().for_each(|experiment| _ = unjudged.remove(experiment));
                 gates.judge(&mut summary);
             }
@@ -69,6 +80,13 @@ pub(super) fn run(typed: &SummaryArgs, console: &Console) -> Result<Outcome, Fai
             summary.gates.iter_mut().for_each(ValueGateResult::break_over_missing_runs);
         }
         summaries.push(summary);
+    }
+    match (without_figure.len(), judged) {
+        (0, _) => {}
+        (_, 0) => return Err(without_figure.remove(0).into()),
+        (count, _) => {
+            console.note(&format!("no gate is judged on {}, which cannot have its figure", counted(count, "recording")))
+        }
     }
     if !typed.json.json && !are_named {
         let order = by_condition(&summaries);
@@ -192,7 +210,7 @@ pub(super) fn recordings(paths: &[PathBuf], with_gates: bool, console: &Console)
 
 /// Whether `path` is a directory with recordings or experiments.
 fn is_store(path: &Path) -> bool {
-    path.is_dir() && (Store::at(path).list().is_ok_and(|found| !found.is_empty()) || !in_store(path).is_empty())
+    path.is_dir() && (Store::at(path).recordings().next().is_some() || !in_store(path).is_empty())
 }
 
 /// Says that the experiments in `store` are not summarised with its recordings.

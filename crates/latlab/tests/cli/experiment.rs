@@ -12,7 +12,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::fake_host::FakeHost;
-use crate::harness::{Latlab, Running, check_schema, contains, lacks, wait_until};
+use crate::harness::{Latlab, Running, check_schema, contains, empty, lacks, wait_until};
 use crate::serve::free_port;
 use crate::settings::with_governors;
 
@@ -234,6 +234,10 @@ fn a_reboot_between_blocks_is_required() {
     let shown = only(directory.path()).display().to_string();
     let unit = run().args(["run", &shown, "--print-unit"]).success().stdout;
     assert!(unit.contains("Type=oneshot") && unit.contains(&format!(" run \"{shown}\"\n")), "{unit}");
+    let lines = directory.path().join("a\nExecStart=x");
+    fs::create_dir(&lines).expect("made");
+    let printed = Latlab::at(&lines).on(&host).args(["run", &shown, "--print-unit"]);
+    printed.stdout(empty()).stderr(contains("cannot hold this path")).failure(2);
     host.write(BOOT_ID, "second\n");
     run().line("run x.toml").success();
     check(Path::new(&shown), 12);

@@ -1,7 +1,8 @@
 //! `latlab export`: every format read back, what is lost or null, where files go, and what is refused.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File};
+use std::fs::{self, File, Permissions};
+use std::os::unix::fs::{PermissionsExt, lchown, symlink};
 use std::process::{Command, Stdio};
 
 use parquet::file::reader::{FileReader, SerializedFileReader};
@@ -9,6 +10,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{BINARY, Finished, Latlab, contains, empty};
 use crate::hostile::{copy_directory, testdata};
+use crate::lab::without_rights;
 use crate::skip::program;
 use crate::store::open;
 
@@ -238,7 +240,7 @@ fn a_file_is_replaced_if_it_is_such_an_export() {
     for format in ["jsonl", "parquet", "hlog", "values", "benchstat", "prometheus", "roundtrip-csv", "jitter"] {
         let refused = line(&format!("export closed -o x.csv --format {format}"));
         refused
-            .stderr(contains("nothing in it shows that it is an export of this format"))
+            .stderr(contains("nothing in it shows that latlab wrote it in this form"))
             .stderr(contains("--force"))
             .failure(2);
         line(&format!("export closed -o x.{format} --format {format}")).success();
@@ -276,6 +278,31 @@ fn a_full_disk_is_an_error_and_a_closed_pipe_is_not() {
     drop(running.stdout.take());
     let ended = running.wait_with_output().expect("ends");
     assert!(ended.status.success() && ended.stderr.is_empty(), "{ended:?}");
+}
+
+#[test]
+fn a_link_is_not_written_through_and_a_file_that_cannot_be_read_exists() {
+    let lab = lab_with(&[("recordings/good/closed", "closed")]);
+    let (directory, sticky) = (lab.path(""), lab.path("sticky"));
+    fs::create_dir(&sticky).expect("made");
+    fs::set_permissions(&sticky, Permissions::from_mode(0o1777)).expect("own");
+    fs::write(lab.path("own"), "own").expect("written");
+    for (name, target) in [("file", lab.path("own")), ("pipe", "/dev/stdout".into()), ("nothing", lab.path("none"))] {
+        symlink(target, sticky.join(name)).expect("linked");
+    }
+    let line = |line: &str| Latlab::at(&directory).line(line);
+    line("export closed -o sticky/pipe").success();
+    let is_others = lchown(sticky.join("pipe"), Some(65_534), None).is_ok();
+    for name in ["file", "nothing", "pipe"].into_iter().take(if is_others { 3 } else { 2 }) {
+        line(&format!("export closed --force -o sticky/{name}")).stderr(contains("symbolic link")).failure(2);
+        line(&format!("report closed --force -o sticky/{name}")).stderr(contains("symbolic link")).failure(2);
+    }
+    assert!(fs::read_to_string(directory.join("own")).expect("kept") == "own" && !directory.join("none").exists());
+    fs::set_permissions(&directory, Permissions::from_mode(0o1777)).expect("own");
+    fs::set_permissions(directory.join("own"), Permissions::from_mode(0o222)).expect("own");
+    let Some(refused) = without_rights(&directory, "export closed -o own") else { return };
+    let printed = String::from_utf8_lossy(&refused.stderr);
+    assert!(refused.status.code() == Some(2) && printed.contains("`--force` replaces it"), "{printed}");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::process::Command;
 use std::{env, fs};
 
 use latlab::facts::HostSample;
@@ -10,8 +11,9 @@ use latlab::recording::Recording;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::harness::{Latlab, check_schema, contains, empty, lacks, wait_until, warnings_at_most};
+use crate::harness::{BINARY, Latlab, check_schema, contains, empty, lacks, wait_until, warnings_at_most};
 use crate::lab::privileged;
+use crate::skip::skip;
 use crate::store::{manifest, only_recording, recordings};
 
 /// The manifest of a short run.
@@ -42,6 +44,33 @@ fn the_manifest_of_a_local_run_has_the_facts_of_the_host_before_and_after() {
     assert!(switched(after) > switched(before));
     assert!(after["monotonic_ns"].as_i64() > before["monotonic_ns"].as_i64());
     assert_eq!(&manifest["peer"]["before"], before, "both ends are one host");
+}
+
+#[test]
+fn a_quota_that_stops_a_run_is_a_caveat() {
+    let own = format!("latlab-test-{}", std::process::id());
+    let is_unified = Path::new("/sys/fs/cgroup/cgroup.controllers").exists();
+    let (place, file, quota) = match is_unified {
+        true => ("/sys/fs/cgroup", "cpu.max", "20000 100000"),
+        false => ("/sys/fs/cgroup/cpu", "cpu.cfs_quota_us", "20000"),
+    };
+    let group = Path::new(place).join(own);
+    if fs::create_dir(&group).and_then(|()| fs::write(group.join(file), quota)).is_err() {
+        _ = fs::remove_dir(&group);
+        return skip("this process may make no control group with a quota");
+    }
+    let ran = |line: &str| {
+        let script = format!("echo $$ >{}/cgroup.procs && exec {BINARY} {line}", group.display());
+        Command::new("sh").args(["-c", &script]).output().expect("sh(1) is everywhere")
+    };
+    let summary = ran("ping -d 1s --warmup 0 --wait spin --no-record --json");
+    let findings = ran("doctor");
+    wait_until("the group was empty", || fs::remove_dir(&group).is_ok());
+    let document: Value = serde_json::from_slice(&summary.stdout).expect("a document");
+    let caveats = document["caveats"].as_array().expect("a list");
+    let quota = caveats.iter().find(|caveat| caveat["code"] == "cpu-quota").expect("it was stopped");
+    assert!(quota["message"].as_str().expect("text").starts_with("a quota of 0.2 CPU(s) stopped latlab on this host"));
+    assert!(String::from_utf8_lossy(&findings.stdout).contains("gets the time of 0.2"), "{findings:?}");
 }
 
 #[test]

@@ -9,6 +9,7 @@ use std::time::Duration;
 use rustix::fs::{CWD, Mode, mkfifoat};
 use rustix::process::{Signal, geteuid};
 
+use crate::fake_host::FakeHost;
 use crate::harness::{BINARY, Finished, Latlab, contains, empty};
 use crate::settings::three_knobs;
 use crate::skip::skip;
@@ -182,6 +183,11 @@ fn too_little_memory_for_numbers_is_exit_code_3() {
         codes.extend(output.status.code());
     }
     assert!(codes.contains(&3) && codes.last() == Some(&0), "{codes:?}");
+    // The control group of a container has as little.
+    let group = |bytes: &str| FakeHost::with(&[("proc/self/cgroup", "0::/x\n"), ("sys/fs/cgroup/x/memory.max", bytes)]);
+    let compare = |host: &FakeHost| Latlab::at(home.path()).on(host).line("compare a b -q");
+    compare(&group("67108864\n")).stderr(contains("too little memory")).failure(3);
+    compare(&group("max\n")).success();
 }
 
 /// Whether this process may give files away; otherwise the rest of the test is skipped.

@@ -1,6 +1,7 @@
 //! `latlab ping lab`, which measures between two network namespaces and needs root.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Output};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -148,4 +149,19 @@ fn lab_without_rights_is_refused_with_a_hint() {
         printed.contains("`lab`") && printed.contains("EPERM") && printed.contains("hint: `lab` needs root"),
         "{printed}"
     );
+    for (target, base, refused) in [
+        ("lab", "", "`lab`"),
+        ("local", "fifo = 50\n", "SCHED_FIFO priority `50`"),
+        ("local", "set = [\"rt-runtime=-1\"]\n", "`rt-runtime=-1`"),
+    ] {
+        let file =
+            format!("kind = \"ping\"\ntarget = \"{target}\"\n[base]\ncount = 9\n{base}[factors]\nsize = [24, 64]\n");
+        fs::write(home.path().join("x.toml"), file).expect("written");
+        fs::set_permissions(home.path(), fs::Permissions::from_mode(0o755)).expect("own");
+        let Some(output) = without_rights(home.path(), "run x.toml --dry-run") else { return };
+        let printed = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{printed}");
+        let said = printed.lines().filter(|line| line.starts_with("warning: cannot ") && line.contains(refused));
+        assert_eq!(said.count(), 1, "{refused}: {printed}");
+    }
 }

@@ -2,12 +2,13 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 use rustix::process::Signal;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::harness::{Latlab, check_schema, contains, empty, wait_until};
+use crate::harness::{BINARY, Latlab, check_schema, contains, empty, wait_until};
 use crate::hostile::{copy_directory, testdata};
 use crate::store::{only_recording, recordings, recordings_in};
 
@@ -51,6 +52,26 @@ fn each_state_of_a_recording_is_listed() {
     assert_eq!(states(&listed), ["damaged"]);
     assert!(listed[0]["reason"].as_str().expect("why").ends_with("0 bytes"), "{listed:?}");
     Latlab::at(home.path()).line("list").stdout(contains("damaged")).stderr(empty()).success();
+}
+
+#[test]
+fn a_large_store_is_read_in_little_memory() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    copy_directory(&testdata("recordings/good/closed"), &home.path().join("store/first"));
+    let files =
+        ["manifest.json", "probes.parquet", "host.parquet"].map(|name| home.path().join("store/first").join(name));
+    for number in 0..600 {
+        let copy = home.path().join(format!("store/20261121T021500Z-ping-{number:04x}"));
+        fs::create_dir(&copy).expect("made");
+        files.iter().filter(|file| file.exists()).for_each(|file| {
+            fs::hard_link(file, copy.join(file.file_name().expect("a name"))).expect("linked");
+        });
+    }
+    for line in ["list --store store", "list --store store --json", "list --store store --kind stream"] {
+        let script = format!("ulimit -d 32768; exec {BINARY} {line}");
+        let output = Command::new("sh").args(["-c", &script]).current_dir(home.path()).output().expect("sh(1)");
+        assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
+    }
 }
 
 /// Four runs of two sizes.

@@ -72,6 +72,13 @@ fn a_damaged_recording_of_a_store_is_named_once_and_breaks_gates() {
     summary("").stderr(lacks("gate")).success();
     let broken = "gone, damaged or edited: `damaged`: no gate is met";
     summary("--gate p50<=1h").stderr(contains(broken)).failure(1);
+    copy(&testdata("old/1.4-stream"), &home.path().join("store"), "stream");
+    fs::remove_dir_all(damaged).expect("ours");
+    let store = || Latlab::at(home.path()).line("summary store --gate");
+    let other = "note: no gate is judged on 1 recording, which cannot have its figure";
+    store().line("p50<=1h").stderr(contains(other)).success();
+    store().line("p50<=1ns").stderr(contains(other)).failure(1);
+    store().line("deadline_miss_ratio<=1").stderr(contains("cannot judge the gate")).failure(2);
 }
 
 fn contents(recording: &Path) -> Vec<(PathBuf, Vec<u8>)> {
@@ -103,6 +110,14 @@ fn a_spool_truncated_after_its_header_is_recovered() {
             .failure(ran.code);
         assert_eq!(again.stdout, ran.stdout);
     }
+    // Right behind a checksum nothing shows how much was cut off: the caveat says so.
+    let recording = copy(&testdata("old/1.10-died"), home.path(), "at-a-checksum");
+    let spool = fs::OpenOptions::new().write(true).open(recording.join("events.spool")).expect("a copy");
+    spool.set_len(64 + 64 * 64).expect("cut");
+    let document = Latlab::at(home.path()).line("summary at-a-checksum --json").measured().json();
+    let caveats = document["caveats"].as_array().expect("a list");
+    let early = caveats.iter().find(|caveat| caveat["code"] == "ended-early").expect("its process was killed");
+    assert!(early["effect"].as_str().expect("text").ends_with("what was cut off its event log"), "{early}");
 }
 
 #[test]

@@ -131,6 +131,7 @@ ping fe80::1%lo --transport dds --psk-file k
 serve --transport dds --interface fe80::1
 serve --transport dds --bind [fe80::1]:9862
 serve --transport dds --bind 127.0.0.1 --bind 127.0.0.2
+serve --port 9000
 ping 192.0.2.1 --transport dds --psk-file k
 serve --domain 7
 ping -s 24,25,26,27,28 --source-port sweep

@@ -5,7 +5,7 @@ use super::{interface, kernel, processor, work};
 use crate::facts::{Finding, HostFacts};
 
 /// All codes, by decreasing cost. Findings of one severity are shown in this order, and docs/doctor.md has the same.
-pub(crate) const CODES: [&str; 41] = [
+pub(crate) const CODES: [&str; 42] = [
     // No measurement is possible, or not the intended one.
     "cpu-absent",
     "no-real-time-right",
@@ -15,6 +15,7 @@ pub(crate) const CODES: [&str; 41] = [
     "kernel-version",
     // Milliseconds.
     "throttled",
+    "cpu-quota",
     "rt-throttling",
     "fair-server",
     "same-cpu",

@@ -18,7 +18,7 @@ const HOT_CELSIUS: f64 = 80.0;
 const COOL: &str = "cool it better, or pause longer between runs";
 
 pub(super) fn check(evidence: &HostEvidence<'_>) -> Vec<Finding> {
-    let online = evidence.facts.cpus_online.as_deref().and_then(parse_cpu_list).unwrap_or_default();
+    let online = evidence.facts.usable_cpus().and_then(parse_cpu_list).unwrap_or_default();
     let of_host = [
         one_cpu(evidence, &online),
         same_cpu(evidence),
@@ -62,9 +62,9 @@ fn same_cpu(evidence: &HostEvidence<'_>) -> Option<Finding> {
 }
 
 fn absent(evidence: &HostEvidence<'_>, online: &[u16], cpu: u16) -> Option<Finding> {
-    let list = evidence.facts.cpus_online.as_deref()?;
+    let list = evidence.facts.usable_cpus()?;
     (!online.contains(&cpu)).then(|| {
-        let message = format!("CPU {cpu} is not online: the CPUs online are {list}");
+        let message = format!("CPU {cpu} is not online, or not in the cpuset of this process: it may use {list}");
         Finding::new(FindingSeverity::Blocker, "cpu-absent", message, "choose one of these")
     })
 }

@@ -20,15 +20,24 @@ const FEW: f64 = 10.0;
 const MANY: f64 = 100.0;
 
 pub(super) fn check(evidence: &HostEvidence<'_>) -> Vec<Finding> {
-    let mut found: Vec<Finding> =
-        [steal(evidence), virtualisation(evidence), load_average(evidence), memory(evidence), swap(evidence)]
-            .into_iter()
-            .flatten()
-            .collect();
+    let mut found: Vec<Finding> = [cpu_quota, steal, virtualisation, load_average, memory, swap]
+        .into_iter()
+        .filter_map(|of| of(evidence))
+        .collect();
     for cpu in evidence.intent.pins() {
         found.extend([busy(evidence, cpu), interrupts(evidence, cpu)].into_iter().flatten());
     }
     found
+}
+
+fn cpu_quota(evidence: &HostEvidence<'_>) -> Option<Finding> {
+    let group = &evidence.facts.cgroup;
+    let (quota, periods) = (human::general(group.cpu_quota?, 3), human::grouped(group.throttled_periods.unwrap_or(0)));
+    let message = format!(
+        "the control group of this process gets the time of {quota} CPU(s), and was stopped in {periods} periods so far"
+    );
+    let fix = "lift the quota: `cpu.max` of the group, `--cpus` of a container, `CPUQuota=` of a unit";
+    Some(Finding::new(FindingSeverity::Warning, "cpu-quota", message, fix))
 }
 
 fn steal(evidence: &HostEvidence<'_>) -> Option<Finding> {
@@ -85,7 +94,7 @@ fn busy(evidence: &HostEvidence<'_>, cpu: u16) -> Option<Finding> {
 
 fn load_average(evidence: &HostEvidence<'_>) -> Option<Finding> {
     let [lately, ..] = evidence.facts.load_average?;
-    let cpus = parse_cpu_list(evidence.facts.cpus_online.as_deref()?)?.len();
+    let cpus = parse_cpu_list(evidence.facts.usable_cpus()?)?.len();
     if lately <= CROWDED * cpus as f64 {
         return None;
     }
@@ -148,7 +157,7 @@ fn interrupts(evidence: &HostEvidence<'_>, cpu: u16) -> Option<Finding> {
         busiest.name,
         busiest.interrupt.source
     );
-    let online = parse_cpu_list(evidence.facts.cpus_online.as_deref().unwrap_or_default()).unwrap_or_default();
+    let online = parse_cpu_list(evidence.facts.usable_cpus().unwrap_or_default()).unwrap_or_default();
     let pins = evidence.intent.pins();
     let fix = match online.iter().find(|other| !pins.contains(other)) {
         Some(other) => format!("echo {other} | sudo tee /proc/irq/{}/smp_affinity_list", busiest.name),
@@ -176,6 +185,20 @@ mod tests {
         let mut facts = HostFacts::default();
         facts.counters.cpu_ticks = Some(ticks);
         facts
+    }
+
+    #[test]
+    fn the_limits_of_the_control_group_are_findings() {
+        let host = FakeHost::new()
+            .with("sys/devices/system/cpu/online", "0-3")
+            .with("proc/self/cgroup", "0::/")
+            .with("sys/fs/cgroup/cpu.max", "50000 100000")
+            .with("sys/fs/cgroup/cpu.stat", "nr_throttled 1200")
+            .with("sys/fs/cgroup/cpuset.cpus.effective", "2");
+        let found = on(&host, &EndSpec { cpu: Some(1), ..BLOCKING });
+        assert!(message(&found, "cpu-quota").contains("of 0.5 CPU(s), and was stopped in 1,200 periods"), "{found:?}");
+        assert!(message(&found, "cpu-absent").ends_with("it may use 2"), "{found:?}");
+        assert!(find(&found, "one-cpu").is_some());
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use super::network::Interface;
 use super::reader::{FactReader, value_of};
-use super::{clock, kernel, network, processor};
+use super::{cgroup, clock, kernel, network, processor};
 use crate::clock::{Clock, Monotonic};
 use crate::facts::{HostFacts, Rights};
 use crate::host::root::HostRoot;
@@ -36,6 +36,7 @@ pub fn read(root: &HostRoot, interface: Interface<'_>) -> HostFacts {
         processor: processor::read(root, &mut known),
         counters,
         memory: kernel::memory(root, &mut known),
+        cgroup: cgroup::read(root, &mut known),
         heat: processor::heat(root, &mut known),
         rights: known.fact("rights", || rights(root)),
         network: network::read(root, interface, &mut known),

@@ -1,5 +1,6 @@
 //! Reads the facts of a host from files under a root, system calls and programs. Unknown facts are null, with a reason.
 
+mod cgroup;
 mod clock;
 mod host;
 mod kernel;
@@ -9,5 +10,6 @@ mod reader;
 #[cfg(test)]
 mod tests;
 
+pub use cgroup::memory_limit;
 pub use host::{boot_id, read, rights};
 pub use network::Interface;

@@ -2,6 +2,9 @@
 
 use std::io;
 
+use rustix::fs::{Access, access};
+use rustix::io::Errno;
+
 use super::change::{KnobChange, find_changes};
 use super::journal::{HeldPage, JournalRecord, KnobJournal, LockedJournal, UnclaimedPage};
 use super::knob::Knob;
@@ -59,6 +62,21 @@ impl HostGuard {
             }
         }
         Ok(guard)
+    }
+
+    /// Refuses a file that this process may not write.
+    ///
+    /// # Errors
+    /// [`KnobError::Refused`].
+    pub fn expect_writable(&self) -> Result<(), KnobError> {
+        self.changes.iter().try_for_each(|change| {
+            let refused = |source: Errno| {
+                let (setting, place) = (change.setting.clone(), change.knob.to_string());
+                KnobError::Refused { setting, place, source: source.into() }
+            };
+            let file = change.knob.file();
+            file.map_or(Ok(()), |file| access(self.root.path(&file), Access::WRITE_OK).map_err(refused))
+        })
     }
 
     /// Refuses a second change of one knob: of an interface that is meant as that of the path and also named, or of a

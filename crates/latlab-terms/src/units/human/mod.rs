@@ -16,6 +16,6 @@ pub use rates::{
     typed_bit_rate, typed_byte_rate, typed_packet_rate,
 };
 pub use show::{
-    ABSENT, TimeUnit, about, bytes, columns, counted, errno, few, few_parts, general, grouped, listed, percent,
-    quantile, shell_word, signed, significant, span, spans, typed_percent, typed_size, typed_span,
+    ABSENT, TimeUnit, about, bytes, columns, counted, csv_field, errno, few, few_parts, general, grouped, listed,
+    percent, quantile, shell_word, signed, significant, span, spans, typed_percent, typed_size, typed_span,
 };

@@ -322,14 +322,28 @@ pub fn typed_size(bytes: u32) -> String {
     format!("{}{symbol}", bytes / unit)
 }
 
-/// `text` as one word of a shell (POSIX, section 2.2.2).
+/// `text` as one word of a shell (POSIX, section 2.2.2), in one line (2.2.4, since 2024).
 pub fn shell_word(text: &str) -> String {
     let is_plain = |char: char| char.is_ascii_alphanumeric() || "/._-+,:@%".contains(char);
     if !text.is_empty() && text.chars().all(is_plain) && !text.starts_with('-') {
         text.to_owned()
+    } else if text.contains(|char: char| char.is_ascii_control()) {
+        let escaped = |char: char| match char {
+            '\\' | '\'' => format!("\\{char}"),
+            char if char.is_ascii_control() => format!("\\{:03o}", u32::from(char)),
+            char => char.into(),
+        };
+        format!("$'{}'", text.chars().map(escaped).collect::<String>())
     } else {
         format!("'{}'", text.replace('\'', r"'\''"))
     }
+}
+
+/// `text` as a field of CSV: in quotes if it needs them (RFC 4180), and behind `'` if a spreadsheet would compute it.
+pub fn csv_field(text: &str) -> String {
+    let is_formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']) && text.parse::<f64>().is_err();
+    let field = if is_formula { format!("'{text}") } else { text.to_owned() };
+    if field.contains(['"', ',', '\n', '\r']) { format!("\"{}\"", field.replace('"', "\"\"")) } else { field }
 }
 
 /// `value` with at most six decimals and no trailing zeros.
@@ -344,10 +358,31 @@ mod tests {
     use crate::units::human::{parse_duration, parse_percent, parse_size};
 
     #[test]
+    fn no_field_of_csv_begins_like_a_formula() {
+        for (text, field) in [
+            ("a \"b\",\nc", "\"a \"\"b\"\",\nc\""),
+            ("=1+1", "'=1+1"),
+            ("-O2", "'-O2"),
+            ("+a,b", "\"'+a,b\""),
+            ("@x", "'@x"),
+            ("-1.5e3", "-1.5e3"),
+            ("a=b", "a=b"),
+            ("", ""),
+        ] {
+            assert_eq!(csv_field(text), field);
+        }
+    }
+
+    #[test]
     fn words_are_quoted_for_a_shell() {
-        for (text, word) in
-            [("/a/b-1.toml", "/a/b-1.toml"), ("a b", "'a b'"), ("it's", r"'it'\''s'"), ("-f", "'-f'"), ("", "''")]
-        {
+        for (text, word) in [
+            ("/a/b-1.toml", "/a/b-1.toml"),
+            ("a b", "'a b'"),
+            ("it's", r"'it'\''s'"),
+            ("-f", "'-f'"),
+            ("", "''"),
+            ("a\n'\\1\x7f", r"$'a\012\'\\1\177'"),
+        ] {
             assert_eq!(shell_word(text), word);
         }
     }
