@@ -21,7 +21,7 @@ use crate::units::Nanos;
 /// The most kinds of socket error that are counted apart; ICMP has no more.
 const ERROR_KINDS: usize = 8;
 /// The discard service (RFC 863).
-const DISCARD_PORT: u16 = 9;
+pub(super) const DISCARD_PORT: u16 = 9;
 
 #[derive(Debug)]
 pub struct UdpTransport {
