@@ -87,10 +87,9 @@ impl UdpReflector {
         })
     }
 
-    /// A second socket at the address of this one, with a send buffer of its own. COOKIEs to forged neighbours stay there for
-    /// the 3 s in which the kernel looks for these (`mcast_solicit` in
-    /// [arp(7)](https://man7.org/linux/man-pages/man7/arp.7.html)), and would keep answers out. It receives nothing: it is
-    /// connected to a port of `peer` that sends nothing.
+    /// A second socket at the same address, whose send buffer keeps COOKIEs to forged neighbours for the 3 s in which the
+    /// kernel looks for these ([arp(7)](https://man7.org/linux/man-pages/man7/arp.7.html), `mcast_solicit`). It receives
+    /// nothing: it is connected to a port of `peer` that sends nothing.
     fn cookie_socket(&self, peer: SocketAddr) -> io::Result<OwnedFd> {
         let owned = unbound(self.local).map_err(io::Error::other)?;
         let (receiving, sending) = (self.socket.as_fd(), owned.as_fd());
@@ -210,20 +209,14 @@ impl ReflectorSocket for UdpReflector {
     /// A full buffer is given up for a new one, so that the rate of COOKIEs is all that bounds them. The kernel frees the old
     /// one after its COOKIEs.
     fn reply_cookie(&mut self, datagram: &[u8], peer: SocketAddr) -> io::Result<()> {
-        let full = match &self.cookies {
-            Some(cookies) => self.send_now(cookies.as_fd(), datagram, peer),
-            None => Err(io::ErrorKind::WouldBlock.into()),
-        };
-        match full {
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                self.cookies = None;
-                let Ok(cookies) = self.cookie_socket(peer) else { return self.reply(datagram, peer) };
-                let sent = self.send_now(cookies.as_fd(), datagram, peer);
-                self.cookies = Some(cookies);
-                sent.map(drop)
+        if let Some(cookies) = &self.cookies {
+            match self.send_now(cookies.as_fd(), datagram, peer) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                sent => return sent.map(drop),
             }
-            sent => sent.map(drop),
         }
+        self.cookies = self.cookie_socket(peer).ok();
+        self.send_now(self.cookies.as_ref().unwrap_or(&self.socket).as_fd(), datagram, peer).map(drop)
     }
 
     fn last_destination(&self) -> Option<IpAddr> {

@@ -148,7 +148,7 @@ fn opened_under_flood(prefixes: u128) -> (usize, ReflectorCounters) {
     std::thread::scope(|scope| {
         let reflector = scope.spawn(|| reflect(&mut reflecting, &key, &stop));
         assert!(opens(&lab, &PathSpec::SYSTEM, peer, &key), "there is no flood yet");
-        let flood = scope.spawn(|| flood(&flooding, peer, FLOOD_RATE, &from, &ended));
+        let flood = scope.spawn(|| flood(&flooding, peer, FLOOD_RATE, from, &ended));
         // The first second is the hardest: every network is new.
         let opened = open_sessions(&lab, peer, &key);
         ended.store(true, Ordering::Relaxed);
@@ -206,7 +206,7 @@ fn cookies_to_neighbours_that_do_not_exist_keep_no_answer_and_no_opening_out() {
         let local = if is_ipv6 { lab.reflector_ipv6() } else { Some(lab.reflector_ipv4()) };
         let Some(local) = local else { return skip::skip("this host has no IPv6") };
         let from = |number| match is_ipv6 {
-            true => Ipv6Addr::from_bits(0xfd98_6264 << 96 | number % NEIGHBOURS + 7).into(),
+            true => Ipv6Addr::from_bits((0xfd98_6264 << 96) | (number % NEIGHBOURS + 7)).into(),
             false => Ipv4Addr::from_bits(0x6440_0007 + (number % NEIGHBOURS) as u32).into(),
         };
         let (key, stop, ended) =
@@ -224,7 +224,7 @@ fn cookies_to_neighbours_that_do_not_exist_keep_no_answer_and_no_opening_out() {
                 reflect(&mut reflecting, &key, &stop)
             });
             let mut session = opened(&lab, &PathSpec::SYSTEM, peer, &key).expect("there is no flood yet");
-            let flood = scope.spawn(|| flood(&flooding, peer, rate, &from, &ended));
+            let flood = scope.spawn(|| flood(&flooding, peer, rate, from, &ended));
             // So many COOKIEs as fill a send buffer of the usual 208 KiB.
             std::thread::sleep(Duration::from_millis(if rate < 1_000 { 1_200 } else { 500 }));
             let answered = answers(&mut session, 1_000);
