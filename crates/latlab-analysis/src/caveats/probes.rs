@@ -8,6 +8,7 @@ use crate::diagnostics::Severity;
 use crate::diagnostics::Severity::{Fatal, Note, Warning};
 use crate::limits::{BEHIND, BEHIND_INTERVALS, BEHIND_SPAN, OWN_DROPS, PLACEMENT_CONTRAST, SCHEDULE_LOST, SLIPPED};
 use crate::plan::{DdsSpec, WaitMode, defaults};
+use crate::recording::manifest::ANSWERED_FROM;
 use crate::units::Nanos;
 use crate::units::human::{errno, grouped, percent, span};
 
@@ -345,6 +346,12 @@ fn of_probes(some: u64, all: u64) -> String {
 
 /// What to do about a target that answers no probe.
 fn silence_hint(run: &Run<'_>) -> String {
+    if let Some(from) = run.manifest.run.conditions.get(ANSWERED_FROM) {
+        return format!(
+            "answers came from another address or port: `{from}`, where none is expected; measure to that, or make the service \
+             there answer from the address that is asked (`latlab serve --bind ADDR`)"
+        );
+    }
     let hint = match run.counts().map_or(0, |counts| counts.sent) {
         0 => "the other caveats say why no probe was sent",
         _ if run.manifest.spec.answers_in_driver() => {
