@@ -137,6 +137,12 @@ fn patched(target: Value, patch: Value) -> Value {
 /// The condition that has the largest payload, in bytes, that crosses the path in one packet.
 pub const UNFRAGMENTED_BYTES: &str = "path.unfragmented-bytes";
 
+/// The condition that has the address from which the target answers, if that is not the one that is asked.
+pub const ANSWERED_FROM: &str = "path.answered-from";
+
+/// The condition that has the version of the agent's latlab, if that is not this one.
+pub const AGENT_VERSION: &str = "agent.version";
+
 /// Facts observed in the run, apart from its rows.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RunFacts {

@@ -77,10 +77,21 @@ fn receive_with(socket: BorrowedFd<'_>, buffer: &mut [u8], flags: c_int) -> io::
 /// Sends to `peer`. [sendto(2)](https://man7.org/linux/man-pages/man2/sendto.2.html)
 #[inline]
 pub fn send_to(socket: BorrowedFd<'_>, datagram: &[u8], peer: &Address) -> io::Result<usize> {
+    send_to_with(socket, datagram, peer, 0)
+}
+
+/// [`send_to`] without sleeping; `WouldBlock` if the send buffer is full.
+#[inline]
+pub fn send_to_now(socket: BorrowedFd<'_>, datagram: &[u8], peer: &Address) -> io::Result<usize> {
+    send_to_with(socket, datagram, peer, libc::MSG_DONTWAIT)
+}
+
+#[inline]
+fn send_to_with(socket: BorrowedFd<'_>, datagram: &[u8], peer: &Address, flags: c_int) -> io::Result<usize> {
     let (place, bytes) = (datagram.as_ptr(), datagram.len());
     // SAFETY: both pairs of pointer and length describe live values, which the kernel only reads.
     length(unsafe {
-        libc::syscall(libc::SYS_sendto, socket.as_raw_fd(), place, bytes, 0, peer.as_ptr(), peer.length())
+        libc::syscall(libc::SYS_sendto, socket.as_raw_fd(), place, bytes, flags, peer.as_ptr(), peer.length())
     })
 }
 
@@ -163,10 +174,10 @@ fn receive_envelope_with(
     Ok(bytes)
 }
 
-/// Sends to `envelope.peer` from `envelope.local`, so that an answer has the address that the request was sent to.
-/// [sendmsg(2)](https://man7.org/linux/man-pages/man2/sendmsg.2.html)
-pub fn send_envelope(socket: BorrowedFd<'_>, datagram: &[u8], envelope: &Envelope) -> io::Result<usize> {
-    let Some(local) = envelope.local else { return send_to(socket, datagram, &envelope.peer) };
+/// Sends to `envelope.peer` from `envelope.local`, so that an answer has the address that the request was sent to, without
+/// sleeping. [sendmsg(2)](https://man7.org/linux/man-pages/man2/sendmsg.2.html)
+pub fn send_envelope_now(socket: BorrowedFd<'_>, datagram: &[u8], envelope: &Envelope) -> io::Result<usize> {
+    let Some(local) = envelope.local else { return send_to_now(socket, datagram, &envelope.peer) };
     let mut control = Control([0; CONTROL_BYTES]);
     let mut part = libc::iovec { iov_base: datagram.as_ptr().cast_mut().cast(), iov_len: datagram.len() };
     let mut message = message(&mut part, &mut control);
@@ -176,7 +187,7 @@ pub fn send_envelope(socket: BorrowedFd<'_>, datagram: &[u8], envelope: &Envelop
     message.msg_name = envelope.peer.as_ptr().cast_mut().cast();
     message.msg_namelen = envelope.peer.length();
     // SAFETY: every pointer is to a live value with its length; sendmsg only reads them.
-    length(unsafe { libc::sendmsg(socket.as_raw_fd(), &message, 0) })
+    length(unsafe { libc::sendmsg(socket.as_raw_fd(), &message, libc::MSG_DONTWAIT) })
 }
 
 fn message(part: &mut libc::iovec, control: &mut Control) -> libc::msghdr {
@@ -294,7 +305,7 @@ mod tests {
         let bytes = receive_envelope(wildcard.as_fd(), &mut buffer, &mut envelope).expect("received");
         assert_eq!(&buffer[..bytes], b"question");
         assert_eq!(envelope.local, Some(asked.ip()));
-        send_envelope(wildcard.as_fd(), b"answer", &envelope).expect("answered");
+        send_envelope_now(wildcard.as_fd(), b"answer", &envelope).expect("answered");
 
         let mut from = Address::empty();
         let bytes = receive_from(asking.as_fd(), &mut buffer, &mut from).expect("received");

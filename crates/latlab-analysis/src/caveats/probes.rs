@@ -8,6 +8,7 @@ use crate::diagnostics::Severity;
 use crate::diagnostics::Severity::{Fatal, Note, Warning};
 use crate::limits::{BEHIND, BEHIND_INTERVALS, BEHIND_SPAN, OWN_DROPS, PLACEMENT_CONTRAST, SCHEDULE_LOST, SLIPPED};
 use crate::plan::{DdsSpec, WaitMode, defaults};
+use crate::recording::manifest::ANSWERED_FROM;
 use crate::units::Nanos;
 use crate::units::human::{errno, grouped, percent, span};
 
@@ -160,33 +161,20 @@ pub(super) const RULES: &[Rule<Run<'_>>] = &[
     Rule {
         code: "socket-drops",
         raise: |run| {
-            let drops = run.manifest.run.socket_drops.filter(|drops| *drops > 0 && !run.is_over_library())?;
-            let share = drops as f64 / run.counts()?.sent.max(1) as f64;
-            let severity = if share >= OWN_DROPS { Fatal } else { Warning };
-            let (drops, share) = (grouped(drops), percent(share));
-            Some((severity, format!("the socket of this host dropped {drops} datagrams ({share} of the probes)")))
+            let drops = run.manifest.run.socket_drops?;
+            dropped(run, drops, |drops| format!("the socket of this host dropped {drops} datagrams"), "answer")
         },
-        effect: "their probes count as lost, although the answers reached this host",
+        effect: "probes whose answers are among them count as lost, although these reached this host",
         hint: |run| {
             any_of([Some("a larger buffer (`sysctl net.core.rmem_max`)"), own_cpu(run.manifest), Some("a lower rate")])
         },
     },
     Rule {
         code: "socket-drops",
-        // The reflector's socket may also receive from other senders, and it received the warm-up. Of the datagrams that it
-        // dropped, the number of measured probes of this run is at most the number of lost ones.
         raise: |run| {
-            let reflector = run.manifest.run.reflector.as_ref().filter(|_| !run.is_over_library())?;
-            let drops = reflector.socket_drops.filter(|drops| *drops > 0)?;
-            let ours = drops.min(run.counts()?.lost);
-            let share = ours as f64 / run.counts()?.sent.max(1) as f64;
-            let (severity, among) = match ours {
-                0 => (Note, "none of them a measured probe".to_owned()),
-                _ => (Warning, format!("up to {} of them measured probes ({})", grouped(ours), percent(share))),
-            };
-            let message =
-                format!("the reflector's own socket dropped {} datagrams of all its sessions: {among}", grouped(drops));
-            Some((if share >= OWN_DROPS { Fatal } else { severity }, message))
+            let drops = run.manifest.run.reflector.as_ref()?.socket_drops?;
+            let message = |drops| format!("the reflector's own socket dropped {drops} datagrams of all its sessions");
+            dropped(run, drops, message, "measured probe")
         },
         effect: "the probes among them count as lost, although they reached the reflector's host",
         hint: |run| {
@@ -337,6 +325,20 @@ pub(super) const RULES: &[Rule<Run<'_>>] = &[
     },
 ];
 
+/// Drops at a socket, which other senders reach too, and the warm-up: as many of the dropped datagrams belong to measured
+/// probes as were lost, at most.
+fn dropped(run: &Run<'_>, drops: u64, message: impl Fn(String) -> String, noun: &str) -> Option<(Severity, String)> {
+    let counts = run.counts().filter(|_| drops > 0 && !run.is_over_library())?;
+    let ours = drops.min(counts.lost);
+    let share = ours as f64 / counts.sent.max(1) as f64;
+    let (severity, among) = match ours {
+        0 => (Note, format!("none of them {} {noun}", if noun == "answer" { "an" } else { "a" })),
+        _ => (Warning, format!("up to {} of them {noun}s ({} of the probes)", grouped(ours), percent(share))),
+    };
+    let severity = if share >= OWN_DROPS { Fatal } else { severity };
+    Some((severity, format!("{}: {among}", message(grouped(drops)))))
+}
+
 /// `412 of 60,000 probes`
 fn of_probes(some: u64, all: u64) -> String {
     format!("{} of {} probes", grouped(some), grouped(all))
@@ -344,6 +346,12 @@ fn of_probes(some: u64, all: u64) -> String {
 
 /// What to do about a target that answers no probe.
 fn silence_hint(run: &Run<'_>) -> String {
+    if let Some(from) = run.manifest.run.conditions.get(ANSWERED_FROM) {
+        return format!(
+            "answers came from another address or port: `{from}`, where none is expected; measure to that, or make the service \
+             there answer from the address that is asked (`latlab serve --bind ADDR`)"
+        );
+    }
     let hint = match run.counts().map_or(0, |counts| counts.sent) {
         0 => "the other caveats say why no probe was sent",
         _ if run.manifest.spec.answers_in_driver() => {

@@ -234,6 +234,9 @@ impl AgentLoads {
             let cause = format!("{} exceed the limit of {} for one command", loads.len(), defaults::LOADS_MAX);
             return Err(failure.because(cause));
         }
+        if let Some((cause, hint)) = loads.iter().find_map(|load| load.kind.exceeded()) {
+            return Err(failure.because(cause).hint(hint));
+        }
         let key = match path.as_ref().map(|path| read_key(&path.key)).transpose() {
             Ok(key) => key,
             Err(cause) => return Err(failure.because(cause)),

@@ -14,6 +14,7 @@ use crate::host::placement::{self, AffinityGuard};
 use crate::host::{EnteredNamespace, Lab};
 use crate::host::{HostError, HostGuard, HostRoot, KnobError, KnobJournal, PathInterfaces};
 use crate::plan::{Direction, EndSpec, Family, LoadKind, LoadSpec, PathSpec, RunSpec, SettingSpec, Target, defaults};
+use crate::recording::manifest::AGENT_VERSION;
 use crate::session::{LoadedPath, PreSharedKey, ReflectorProcess, ReflectorRequest};
 use crate::transport::{TransportError, local_address_towards, resolve};
 use crate::units::Nanos;
@@ -360,9 +361,13 @@ impl Peer {
         Ok(self.agent.take().map_or(Ok(()), Agent::dismiss)?)
     }
 
-    /// The conditions of a lab's path, for the manifest.
+    /// The conditions of a lab's path, and another version of the agent, for the manifest.
     pub fn conditions(&self) -> BTreeMap<String, String> {
-        self.lab.as_ref().map(|lab| lab.conditions().clone()).unwrap_or_default()
+        let mut conditions = self.lab.as_ref().map(|lab| lab.conditions().clone()).unwrap_or_default();
+        let version = self.agent.as_ref().map(|agent| agent.greeting().software.chars().take(40).collect::<String>());
+        let other = version.filter(|version| version != env!("CARGO_PKG_VERSION"));
+        conditions.extend(other.map(|version| (AGENT_VERSION.to_owned(), version)));
+        conditions
     }
 }
 

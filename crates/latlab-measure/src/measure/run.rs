@@ -364,7 +364,7 @@ impl SessionOptions<'_> {
         params.terms.idle = params.terms.idle.max(self.lifetime.idle.unwrap_or_default());
         let queue = self.xdp.filter(|xdp| xdp.reflect == Reflect::Xdp).map(|xdp| xdp.peer_queue);
         let opened = session::open(transport, &Monotonic, self.key, &params, self.stop);
-        Ok(opened.map_err(|error| error.at_queue(queue))?)
+        Ok(opened.map_err(|error| error.answered_elsewhere(transport).at_queue(queue))?)
     }
 }
 

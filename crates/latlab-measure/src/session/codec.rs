@@ -50,6 +50,7 @@ pub struct EchoCodec {
     foreign: u64,
     altered: u64,
     never_sent: u64,
+    is_answered: bool,
 }
 
 impl EchoCodec {
@@ -58,7 +59,12 @@ impl EchoCodec {
         let mut probe = vec![0; (size_bytes as usize).max(HEADER_BYTES)].into_boxed_slice();
         probe[..8].copy_from_slice(&MAGIC);
         probe[8..16].copy_from_slice(&nonce);
-        EchoCodec { probe, newest: None, foreign: 0, altered: 0, never_sent: 0 }
+        EchoCodec { probe, newest: None, foreign: 0, altered: 0, never_sent: 0, is_answered: false }
+    }
+
+    /// Whether there were probes, and none was answered.
+    pub fn is_silent(&self) -> bool {
+        self.newest.is_some() && !self.is_answered
     }
 
     /// Datagrams that were no answers: reason → count, without zeros.
@@ -91,6 +97,7 @@ impl ProbeCodec for EchoCodec {
             self.never_sent += 1;
             return None;
         }
+        self.is_answered = true;
         Some(Answer {
             seq: Seq(seq),
             reflector_received: None,

@@ -8,6 +8,7 @@ use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use latlab_sys::errno::explain;
+use zeroize::Zeroizing;
 
 use crate::diagnostics::{Explain, Failure};
 use crate::plan::defaults::KEY_MIN_BYTES;
@@ -22,10 +23,10 @@ const FILE_MAX_BYTES: u64 = 4_096;
 /// The first word of a key file: format and version.
 const FORMAT: &str = "latlab-psk-1";
 
-/// A secret of at least 128 bit, shared by both ends.
+/// A secret of at least 128 bit, shared by both ends. Overwritten when it is dropped.
 #[derive(Clone, PartialEq, Eq)]
 pub struct PreSharedKey {
-    secret: Vec<u8>,
+    secret: Zeroizing<Vec<u8>>,
 }
 
 impl PreSharedKey {
@@ -34,7 +35,7 @@ impl PreSharedKey {
     /// # Errors
     /// [`KeyError::NoRandomness`].
     pub fn generate() -> Result<PreSharedKey, KeyError> {
-        Ok(PreSharedKey { secret: random_bytes::<GENERATED_BYTES>()?.to_vec() })
+        Ok(PreSharedKey { secret: random_bytes::<GENERATED_BYTES>()?.to_vec().into() })
     }
 
     /// The key in the file at `path`, which only its owner may read: the user of this process, or root.
@@ -71,7 +72,8 @@ impl PreSharedKey {
     /// [`KeyError`]: reading fails, or the content is not a key.
     pub fn from_reader(name: &str, reader: impl Read) -> Result<PreSharedKey, KeyError> {
         let unreadable = |source| KeyError::Unreadable { name: name.to_owned(), source };
-        let mut text = Vec::new();
+        // Larger than any key, so that no part of one stays in a smaller allocation.
+        let mut text = Zeroizing::new(Vec::with_capacity(FILE_MAX_BYTES as usize * 2));
         reader.take(FILE_MAX_BYTES + 1).read_to_end(&mut text).map_err(unreadable)?;
         if text.len() as u64 > FILE_MAX_BYTES {
             return Err(unreadable(UnfitInput::TooLong { max_bytes: FILE_MAX_BYTES }.into()));
@@ -145,11 +147,14 @@ pub fn random_bytes<const N: usize>() -> Result<[u8; N], KeyError> {
     Ok(bytes)
 }
 
-fn from_hexadecimal(digits: &str) -> Option<Vec<u8>> {
+fn from_hexadecimal(digits: &str) -> Option<Zeroizing<Vec<u8>>> {
     let (pairs, rest) = digits.as_bytes().as_chunks::<2>();
     let digit = |byte: u8| char::from(byte).to_digit(16);
-    let byte = |pair: &[u8; 2]| Some((digit(pair[0])? << 4 | digit(pair[1])?) as u8);
-    if rest.is_empty() { pairs.iter().map(byte).collect() } else { None }
+    let mut bytes = Zeroizing::new(Vec::with_capacity(pairs.len()));
+    for [high, low] in pairs {
+        bytes.push((digit(*high)? << 4 | digit(*low)?) as u8);
+    }
+    rest.is_empty().then_some(bytes)
 }
 
 /// Why a key cannot be read, generated or written.

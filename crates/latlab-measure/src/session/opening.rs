@@ -10,7 +10,7 @@ use super::key::PreSharedKey;
 use crate::clock::Clock;
 use crate::diagnostics::{Explain, Failure};
 use crate::plan::Schedule;
-use crate::transport::{PathReport, Transport, explain_broken};
+use crate::transport::{PathReport, PathTransport, Transport, answering_instead, explain_broken};
 use crate::units::human::typed_span;
 use crate::units::{Nanos, SenderClock, Stamp};
 use crate::wire::{
@@ -334,6 +334,9 @@ pub enum SessionError {
         /// The queue of the reflector's AF_XDP socket, if latlab gave it one.
         queue_of_peer: Option<u32>,
     },
+    /// A host with several addresses, or a translator on the path.
+    #[error("`{peer}` answers from another address or port: `{from}`")]
+    OtherAddress { peer: String, from: SocketAddr },
     /// An AF_XDP socket has one queue of its interface.
     #[error("packets from `{peer}` do not arrive at queue {queue} of `{interface}`")]
     OtherQueue { peer: String, interface: String, queue: u32 },
@@ -405,6 +408,16 @@ impl SessionError {
         }
     }
 
+    /// The same if the peer of a UDP path answers from elsewhere.
+    #[must_use]
+    pub(crate) fn answered_elsewhere(self, transport: &impl PathTransport) -> SessionError {
+        let SessionError::NoAnswer { peer, refused: None, .. } = &self else { return self };
+        match answering_instead(transport) {
+            Some(from) => SessionError::OtherAddress { peer: peer.clone(), from },
+            None => self,
+        }
+    }
+
     /// The same for a reflector whose AF_XDP socket has this queue.
     #[must_use]
     pub(crate) fn at_queue(mut self, queue: Option<u32>) -> SessionError {
@@ -424,6 +437,7 @@ impl SessionError {
                     (None, None) => format!("{sent}, nothing came back"),
                 }
             }
+            SessionError::OtherAddress { .. } => "a sender takes answers only from where it sends to".into(),
             SessionError::OtherQueue { .. } => {
                 "they came through the network stack: they arrived at another queue, or with IP options, extension headers, \
                  fragments or a VLAN tag"
@@ -467,6 +481,9 @@ impl SessionError {
             SessionError::NoAnswer { .. } => {
                 "start `latlab serve --psk-file FILE` there, and check that firewalls let its \
                  UDP port through; `--protocol echo` measures against a plain UDP echo"
+            }
+            SessionError::OtherAddress { .. } => {
+                "measure to that address, or make the service there answer from the one that is asked: `latlab serve --bind ADDR`"
             }
             SessionError::OtherQueue { .. } => {
                 "try the other queues by `--queue N` (`ethtool -l` counts them), or give the device one: \

@@ -30,11 +30,11 @@ pub struct ConnectionCaps {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ConnectionTally {
     pub accepted: u64,
-    /// Closed at once, above the caps.
+    /// Closed at once: above the caps, and every other one has a session.
     pub over_caps: u64,
     /// Closed for a length below or above that of any message.
     pub malformed: u64,
-    /// Closed after 5 s without an open session.
+    /// Closed after 5 s without an open session, or for a newer one.
     pub without_session: u64,
     /// Closed with half a message, or a reply that was not read.
     pub stuck: u64,
@@ -47,7 +47,7 @@ pub(super) enum CloseReason {
     Ended,
     /// It sent an invalid length.
     Malformed,
-    /// It had no open session for too long.
+    /// It had no open session for too long, or while another one needed its place.
     WithoutSession,
     /// Half a message, or a reply that was not read, for too long.
     Stuck,
@@ -58,6 +58,8 @@ pub(super) enum CloseReason {
 pub(super) struct ConnectionSlot {
     connection: Option<Connection>,
     peer: SocketAddr,
+    /// Of its connection among all of the listener.
+    number: u64,
     /// Counts the connections of this slot: readiness reported for an earlier one is ignored.
     generation: u32,
     /// A message was decoded, or a part of a reply sent, since the last check.
@@ -79,6 +81,7 @@ impl ConnectionSlot {
         ConnectionSlot {
             connection: None,
             peer: SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0).into(),
+            number: 0,
             generation: 0,
             progressed: false,
             checks_without_session: 0,
@@ -86,10 +89,10 @@ impl ConnectionSlot {
         }
     }
 
-    /// Gives the slot to the connection `socket` with `peer`.
-    pub(super) fn occupy(&mut self, socket: OwnedFd, peer: SocketAddr) {
+    /// Gives the slot to the connection `socket` with `peer`, the `number`th of the listener.
+    pub(super) fn occupy(&mut self, socket: OwnedFd, peer: SocketAddr, number: u64) {
         self.connection = Some(Connection { socket, decoder: MessageDecoder::default(), unsent: None });
-        (self.peer, self.progressed) = (peer, false);
+        (self.peer, self.number, self.progressed) = (peer, number, false);
         (self.checks_without_session, self.checks_without_progress) = (0, 0);
     }
 
@@ -106,6 +109,10 @@ impl ConnectionSlot {
 
     pub(super) const fn peer(&self) -> SocketAddr {
         self.peer
+    }
+
+    pub(super) const fn number(&self) -> u64 {
+        self.number
     }
 
     pub(super) const fn generation(&self) -> u32 {

@@ -164,6 +164,15 @@ impl Explain for TransportError {
                     _ => failure,
                 }
             }
+            TransportError::Bind { local: address, source }
+            | TransportError::Connect { peer: address, source }
+            | TransportError::Connection { peer: address, source }
+                if lacks_zone(*address, source) =>
+            {
+                Failure::request(self)
+                    .because("each interface has such addresses of its own (link-local, RFC 4007), and none is named")
+                    .hint(format!("name the interface: `{}%IFACE`; `ip link` lists those of this host", address.ip()))
+            }
             TransportError::Bind { local, source } => {
                 hinted(failure.because(explain(source)), bind_hint(*local, source))
             }
@@ -249,6 +258,12 @@ pub(crate) fn explain_broken(source: &io::Error) -> String {
 /// (`ip_route_connect` and its caller in net/ipv4/datagram.c). A `prohibit` route gives the same.
 fn is_broadcast(peer: &SocketAddr, source: &io::Error) -> bool {
     peer.is_ipv4() && Errno::from_io_error(source) == Some(Errno::ACCESS)
+}
+
+/// Whether the kernel refused `address` because it is one of a link and names none.
+fn lacks_zone(address: SocketAddr, source: &io::Error) -> bool {
+    let is_refused = Errno::from_io_error(source) == Some(Errno::INVAL);
+    matches!(address, SocketAddr::V6(v6) if is_refused && v6.ip().is_unicast_link_local() && v6.scope_id() == 0)
 }
 
 pub(super) fn is_interrupted(error: &io::Error) -> bool {

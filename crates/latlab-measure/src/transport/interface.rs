@@ -242,11 +242,19 @@ pub trait ReflectorSocket {
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    /// Sends `datagram` to the sender of its request, from the address that the request was sent to.
+    /// Sends `datagram` to the sender of its request, from the address that the request was sent to. It never waits.
     ///
     /// # Errors
-    /// The kernel's; the loop counts them.
+    /// The kernel's, `WouldBlock` if the send buffer is full; the loop counts them.
     fn reply(&mut self, datagram: &[u8], to: SocketAddr) -> io::Result<()>;
+
+    /// [`ReflectorSocket::reply`] to an address that is not proved, which takes no room from other replies.
+    ///
+    /// # Errors
+    /// As [`ReflectorSocket::reply`].
+    fn reply_cookie(&mut self, datagram: &[u8], to: SocketAddr) -> io::Result<()> {
+        self.reply(datagram, to)
+    }
 
     /// The local address that the last datagram was sent to; `None` if the socket is bound to one address.
     fn last_destination(&self) -> Option<IpAddr> {

@@ -36,8 +36,8 @@ pub use open::{
 };
 pub use tcp::TcpTransport;
 pub use tcp_reflector::TcpReflector;
-pub(crate) use udp::local_address_towards;
 pub use udp::{UdpStream, UdpTransport};
+pub(crate) use udp::{answering_instead, local_address_towards};
 pub use udp_reflector::UdpReflector;
 pub use wait::WaitStrategy;
 pub(crate) use xdp::frame_payload_bytes;

@@ -56,9 +56,14 @@ pub struct TcpReflector {
     check_at_ns: i64,
     accepted: AcceptRate,
     closed: Vec<SocketAddr>,
+    /// It has to take the place of one without a session.
+    waiting: Option<Accepted>,
     has_work: bool,
     tally: ConnectionTally,
 }
+
+/// A new connection and its peer.
+type Accepted = (OwnedFd, SocketAddr);
 
 /// Connections accepted in the current second.
 #[derive(Debug, Default)]
@@ -119,6 +124,7 @@ impl TcpReflector {
             accepted: AcceptRate::default(),
             // Each slot is freed at most once between two checks, or given to one of those accepted meanwhile.
             closed: Vec::with_capacity(slots + ACCEPTED_MAX),
+            waiting: None,
             has_work: false,
             tally: ConnectionTally::default(),
         })
@@ -227,9 +233,13 @@ impl TcpReflector {
 
     fn accept_all(&mut self) {
         for _ in 0..ACCEPTED_MAX {
-            let Some(listener) = &self.listener else { return };
+            let Some(listener) = self.listener.as_ref().filter(|_| self.waiting.is_none()) else { return };
             match connection::accept(listener.as_fd()) {
-                Ok((socket, peer)) => self.admit(socket, canonical(peer)),
+                Ok(_) if self.accepted.count(coarse_ns()) > self.caps.per_second => self.tally.over_caps += 1,
+                Ok((socket, peer)) => {
+                    self.waiting = self.place((socket, canonical(peer)), |_| true);
+                    self.has_work |= self.waiting.is_some();
+                }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 Err(error) if error.kind() == io::ErrorKind::ConnectionAborted || is_interrupted(&error) => {}
                 Err(_) => {
@@ -241,23 +251,32 @@ impl TcpReflector {
         }
     }
 
-    /// Gives the connection a slot if the caps allow it, or closes it.
-    fn admit(&mut self, socket: OwnedFd, peer: SocketAddr) {
-        let in_this_second = self.accepted.count(coarse_ns());
-        let prefix = prefix_of(peer.ip());
-        let of_prefix = self.slots.iter().filter(|slot| slot.is_occupied() && prefix_of(slot.peer().ip()) == prefix);
-        let crowded = prefix.is_some() && of_prefix.count() >= usize::from(self.caps.per_prefix);
-        let free = self.slots.iter().position(|slot| !slot.is_occupied());
-        let Some(slot) = free.filter(|_| !crowded && in_this_second <= self.caps.per_second) else {
-            self.tally.over_caps += 1;
-            return;
+    /// Gives the connection a slot, or else the place of the oldest one without a session: of its prefix if that has its
+    /// share. Returns a connection that gets none.
+    fn place(&mut self, connection: Accepted, has_session: impl Fn(SocketAddr) -> bool) -> Option<Accepted> {
+        let prefix = prefix_of(connection.1.ip());
+        let is_near = |slot: &ConnectionSlot| slot.is_occupied() && prefix_of(slot.peer().ip()) == prefix;
+        let near = self.slots.iter().filter(|slot| is_near(slot)).count();
+        let crowded = prefix.is_some() && near >= usize::from(self.caps.per_prefix);
+        let has_none = |slot: &ConnectionSlot| !slot.is_occupied() || !has_session(slot.peer());
+        let can_take = |slot: &ConnectionSlot| (is_near(slot) || !crowded) && has_none(slot);
+        let numbered = self.slots.iter().enumerate().filter(|(_, slot)| can_take(slot));
+        // Free ones first.
+        let Some((slot, _)) = numbered.min_by_key(|(_, slot)| slot.is_occupied().then(|| slot.number())) else {
+            return Some(connection);
         };
+        self.close(slot, CloseReason::WithoutSession);
+        self.occupy(slot, connection);
+        None
+    }
+
+    fn occupy(&mut self, slot: usize, (socket, peer): Accepted) {
         let configured = set_connection_options(socket.as_fd(), self.wait == WaitMode::BusyPoll).is_ok()
             && socket::set_receive_timeout(socket.as_fd(), ACCEPT_EVERY_NS).is_ok()
             && self.epoll.add(socket.as_fd(), self.token(slot), Interest::Read).is_ok();
         if configured {
             self.tally.accepted += 1;
-            self.slots[slot].occupy(socket, peer);
+            self.slots[slot].occupy(socket, peer, self.tally.accepted);
             self.find_single();
         }
     }
@@ -363,6 +382,10 @@ impl ReflectorSocket for TcpReflector {
 
     fn close_idle(&mut self, has_session: impl Fn(SocketAddr) -> bool) {
         self.has_work = false;
+        if let Some(waiting) = self.waiting.take() {
+            let placed = self.place(waiting, &has_session);
+            self.tally.over_caps += u64::from(placed.is_some());
+        }
         let now_ns = coarse_ns();
         if now_ns < self.check_at_ns {
             return;

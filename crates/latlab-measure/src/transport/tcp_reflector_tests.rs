@@ -39,6 +39,7 @@ fn until<T>(
 fn idle(reflector: &mut TcpReflector, mut done: impl FnMut(&TcpReflector) -> bool) {
     let deadline = Instant::now() + Duration::from_secs(5);
     while !done(reflector) {
+        reflector.close_idle(|_| true);
         assert_eq!(reflector.receive(&mut [0; 128]).expect("epoll works"), None);
         assert!(Instant::now() < deadline, "time is up");
     }
@@ -133,6 +134,33 @@ fn connections_above_the_caps_are_closed_at_once() {
         let mut late = connected(&reflector);
         round_trip(&mut reflector, &mut late, &[7; 24]);
     }
+}
+
+#[test]
+fn a_new_connection_takes_the_place_of_the_oldest_one_without_a_session() {
+    let caps = ConnectionCaps { connections: 4, per_prefix: 2, ..CAPS };
+    let mut reflector = TcpReflector::bind(([127, 0, 0, 1], 0).into(), WaitMode::Block, caps).expect("a port");
+    let peer = |network: u8, port: u16| SocketAddr::from(([192, 0, network, 7], port));
+    let has_session = |other| [peer(2, 1), peer(7, 1)].contains(&other);
+    for (new, replaced) in [
+        (peer(2, 1), None),
+        (peer(2, 2), None),
+        // The network has its share.
+        (peer(2, 3), Some(peer(2, 2))),
+        (peer(3, 1), None),
+        (peer(4, 1), None),
+        // All places are taken.
+        (peer(5, 1), Some(peer(2, 3))),
+        (peer(6, 1), Some(peer(3, 1))),
+        (peer(7, 1), Some(peer(4, 1))),
+        (peer(7, 2), Some(peer(5, 1))),
+        (peer(7, 3), Some(peer(7, 2))),
+    ] {
+        let connection = (connected(&reflector).into(), new);
+        assert!(reflector.place(connection, has_session).is_none(), "{new}");
+        assert_eq!(reflector.next_closed(), replaced, "for {new}");
+    }
+    assert!(reflector.place((connected(&reflector).into(), peer(8, 1)), |_| true).is_some(), "each has a session");
 }
 
 #[test]

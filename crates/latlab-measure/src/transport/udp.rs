@@ -17,11 +17,14 @@ use super::interface::{BurstTransport, OpenPath, Packets, PathReport, PathTransp
 use super::wait::{WaitStep, WaitStrategy};
 use crate::plan::{PathSpec, SendMode, SenderSocketOptions, defaults};
 use crate::units::Nanos;
+use crate::wire::{HELLO_MIN_BYTES, Nonce, hello_datagram};
 
 /// The most kinds of socket error that are counted apart; ICMP has no more.
 const ERROR_KINDS: usize = 8;
+/// The wait for an answer from an address that was not asked.
+const ANSWER_WAIT: Nanos = Nanos::from_millis(500);
 /// The discard service (RFC 863).
-const DISCARD_PORT: u16 = 9;
+pub(super) const DISCARD_PORT: u16 = 9;
 
 #[derive(Debug)]
 pub struct UdpTransport {
@@ -203,6 +206,26 @@ pub(crate) fn local_address_towards(path: &PathSpec, peer: IpAddr) -> Result<IpA
 /// The ends and limits of a UDP path to `peer`, as [`local_address_towards`].
 pub(super) fn path_towards(path: &PathSpec, peer: SocketAddr) -> Result<OpenPath, TransportError> {
     Ok(UdpTransport::open(path, peer, WaitStrategy::Spin)?.path())
+}
+
+/// The address that answers instead of the peer of `path`, if one does: a host with several addresses may choose another
+/// one for its answers, and a connected socket does not receive these. Sends one HELLO; `None` over other transports.
+pub(crate) fn answering_instead(transport: &impl PathTransport) -> Option<SocketAddr> {
+    let report = transport.report();
+    let is_udp = !report.is_connection && report.dds.is_none() && report.xdp.is_none();
+    let OpenPath { mut local, peer, .. } = Some(transport.path()).filter(|_| is_udp)?;
+    local.set_port(0);
+    let nonce = &Nonce::from(*b"answering where?");
+    let socket = socket::udp(AddressFamily::of(&peer)).ok()?;
+    let fd = socket.as_fd();
+    socket::bind(fd, local).ok()?;
+    socket::set_receive_timeout(fd, ANSWER_WAIT.0).ok()?;
+    datagram::send_to(fd, &hello_datagram(nonce), &peer.into()).ok()?;
+    let (mut buffer, mut from) = ([0; HELLO_MIN_BYTES], Address::empty());
+    let bytes = datagram::receive_from(fd, &mut buffer, &mut from).ok()?;
+    // A COOKIE has the nonce where the HELLO has it, which an echo returns.
+    let is_answer = buffer[..bytes].get(8..24) == Some(nonce);
+    from.to_socket_addr().filter(|from| is_answer && (from.ip(), from.port()) != (peer.ip(), peer.port()))
 }
 
 /// A socket for the path to `peer`, with its options but without addresses.

@@ -13,7 +13,7 @@ use super::address::{canonical, family_of, mapped};
 use super::error::{TransportError, is_interrupted, setting_error};
 use super::interface::BatchBuffer;
 use super::interface::{DriverCounts, DriverSession, ReflectorSocket, SocketReport};
-use super::udp::set_receive_options;
+use super::udp::{DISCARD_PORT, set_receive_options};
 use super::xdp::DriverAnswers;
 use crate::facts::XdpFacts;
 use crate::plan::{WaitMode, defaults};
@@ -39,6 +39,8 @@ pub struct UdpReflector {
     merged: bool,
     receive_buffer_bytes: u32,
     driver: Option<DriverAnswers>,
+    /// What COOKIEs leave from ([`UdpReflector::cookie_socket`]).
+    cookies: Option<OwnedFd>,
 }
 
 /// The senders that datagrams are received from.
@@ -58,20 +60,15 @@ impl UdpReflector {
     /// # Errors
     /// The port is in use, the address is not local, a permission is missing, busy polling is not supported.
     pub fn bind(local: SocketAddr, wait: WaitMode) -> Result<UdpReflector, TransportError> {
-        let family = address::AddressFamily::of(&local);
-        let owned =
-            socket::udp(family).map_err(|source| TransportError::Socket { family: family_of(&local), source })?;
+        let owned = unbound(local)?;
         let fd = owned.as_fd();
         let wildcard = local.ip().is_unspecified();
-        if local.is_ipv6() {
-            sockopt::set_ipv6_v6only(fd, !wildcard).map_err(setting_error("IPv6 only", !wildcard))?;
-        }
         if wildcard {
+            let family = address::AddressFamily::of(&local);
             socket::report_local_address(fd, family).map_err(setting_error("packet information", "on"))?;
         }
         let timeout = defaults::NAP.0;
         socket::set_receive_timeout(fd, timeout).map_err(setting_error("the receive time-out", timeout))?;
-        socket::set_send_timeout(fd, timeout).map_err(setting_error("the send time-out", timeout))?;
         let receive_buffer_bytes = set_receive_options(fd, wait == WaitMode::BusyPoll)?;
         socket::bind(fd, local).map_err(|source| TransportError::Bind { local, source })?;
         let local = socket::local_address(fd).map_err(|source| TransportError::Bind { local, source })?;
@@ -86,7 +83,40 @@ impl UdpReflector {
             merged: false,
             receive_buffer_bytes,
             driver: None,
+            cookies: None,
         })
+    }
+
+    /// A second socket at the same address, whose send buffer keeps COOKIEs to forged neighbours for the 3 s in which the
+    /// kernel looks for these ([arp(7)](https://man7.org/linux/man-pages/man7/arp.7.html), `mcast_solicit`). It receives
+    /// nothing: it is connected to a port of `peer` that sends nothing.
+    fn cookie_socket(&self, peer: SocketAddr) -> io::Result<OwnedFd> {
+        let owned = unbound(self.local).map_err(io::Error::other)?;
+        let (receiving, sending) = (self.socket.as_fd(), owned.as_fd());
+        let share = |on| [receiving, sending].iter().try_for_each(|fd| sockopt::set_socket_reuseaddr(fd, on));
+        share(true)?;
+        let mut silent = self.reached(peer);
+        silent.set_port(DISCARD_PORT);
+        let bound = socket::bind(sending, self.local).and_then(|()| socket::connect(sending, silent));
+        // At once, so that no other process can bind the port.
+        share(false)?;
+        bound.map(|()| owned)
+    }
+
+    /// `peer` in the family of the socket.
+    fn reached(&self, peer: SocketAddr) -> SocketAddr {
+        if self.local.is_ipv6() { mapped(peer) } else { peer }
+    }
+
+    #[inline]
+    fn send_now(&self, fd: BorrowedFd<'_>, datagram: &[u8], peer: SocketAddr) -> io::Result<usize> {
+        match &self.source {
+            Source::OneAddress | Source::Connected(_) => datagram::send_to_now(fd, datagram, &peer.into()),
+            Source::AnyAddress(received) => {
+                let envelope = Envelope { peer: self.reached(peer).into(), local: received.local };
+                datagram::send_envelope_now(fd, datagram, &envelope)
+            }
+        }
     }
 
     /// The bound address, with the port that the kernel chose.
@@ -170,14 +200,23 @@ impl ReflectorSocket for UdpReflector {
     fn reply(&mut self, datagram: &[u8], peer: SocketAddr) -> io::Result<()> {
         let fd = self.socket.as_fd();
         match &self.source {
-            Source::Connected(_) => datagram::send(fd, datagram),
-            Source::OneAddress => datagram::send_to(fd, datagram, &peer.into()),
-            Source::AnyAddress(received) => {
-                let peer = if self.local.is_ipv6() { mapped(peer) } else { peer };
-                datagram::send_envelope(fd, datagram, &Envelope { peer: peer.into(), local: received.local })
-            }
+            Source::Connected(_) => datagram::send_now(fd, datagram),
+            _ => self.send_now(fd, datagram, peer),
         }
         .map(drop)
+    }
+
+    /// A full buffer is given up for a new one, so that the rate of COOKIEs is all that bounds them. The kernel frees the old
+    /// one after its COOKIEs.
+    fn reply_cookie(&mut self, datagram: &[u8], peer: SocketAddr) -> io::Result<()> {
+        if let Some(cookies) = &self.cookies {
+            match self.send_now(cookies.as_fd(), datagram, peer) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                sent => return sent.map(drop),
+            }
+        }
+        self.cookies = self.cookie_socket(peer).ok();
+        self.send_now(self.cookies.as_ref().unwrap_or(&self.socket).as_fd(), datagram, peer).map(drop)
     }
 
     fn last_destination(&self) -> Option<IpAddr> {
@@ -241,6 +280,17 @@ impl ReflectorSocket for UdpReflector {
         let drops = socket::drops(self.socket.as_fd()).ok().map(u64::from);
         SocketReport { drops, drops_merged: self.merged, ..SocketReport::default() }
     }
+}
+
+/// A socket of the family of `local`; a wildcard of IPv6 takes IPv4 too.
+fn unbound(local: SocketAddr) -> Result<OwnedFd, TransportError> {
+    let socket = socket::udp(address::AddressFamily::of(&local))
+        .map_err(|source| TransportError::Socket { family: family_of(&local), source })?;
+    if local.is_ipv6() {
+        let only = !local.ip().is_unspecified();
+        sockopt::set_ipv6_v6only(&socket, only).map_err(setting_error("IPv6 only", only))?;
+    }
+    Ok(socket)
 }
 
 #[inline]

@@ -5,6 +5,7 @@
 use std::fmt;
 
 use siphasher::sip::SipHasher24;
+use zeroize::Zeroize;
 
 use super::{MAC_BYTES, Nonce};
 
@@ -20,7 +21,11 @@ pub struct SetupKey([u8; 32]);
 impl SetupKey {
     /// The set-up key of `secret`, a pre-shared key of any length.
     pub fn derive(secret: &[u8]) -> SetupKey {
-        SetupKey(blake3::derive_key(SETUP_CONTEXT, secret))
+        let mut hasher = blake3::Hasher::new_derive_key(SETUP_CONTEXT);
+        let key = SetupKey(hasher.update(secret).finalize().into());
+        // It has a copy of the secret.
+        hasher.zeroize();
+        key
     }
 
     /// The keys of the session that has these two nonces and this number.

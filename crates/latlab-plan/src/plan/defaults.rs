@@ -250,7 +250,7 @@ pub const LOAD_PERIOD_MAX: Nanos = Nanos::from_secs(5);
 /// The least CPU load, which is controlled to within one point.
 pub const CPU_LOAD_MIN: f64 = 0.01;
 /// The most heaters of one load: if all share one CPU, each of them still runs about once a second.
-pub const HEATERS_MAX: u64 = 256;
+pub const HEATERS_MAX: u32 = 256;
 /// The least memory load: one page in a millisecond …
 pub const MEMORY_LOAD_MIN_BPS: f64 = 4_096_000.0;
 /// … and the greatest, beyond any host of today.

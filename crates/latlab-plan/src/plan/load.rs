@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::defaults;
 use super::setting::Side;
-use super::stream::StreamSpec;
+use super::stream::{PaceError, StreamSpec};
 use crate::units::Nanos;
 use crate::units::human::{typed_byte_rate, typed_cpus, typed_percent, typed_size, typed_span};
 
@@ -60,6 +60,66 @@ impl LoadKind {
             LoadKind::Memory { .. } => "mem",
             LoadKind::Net(_) => "net",
         }
+    }
+
+    /// The first limit that is exceeded by what was typed, or by what an agent is asked for: cause and hint.
+    pub fn exceeded(&self) -> Option<(&'static str, String)> {
+        self.limits().into_iter().find_map(|(is_exceeded, cause, hint)| is_exceeded.then_some((cause, hint)))
+    }
+
+    fn limits(&self) -> Vec<(bool, &'static str, String)> {
+        let (mut limits, cpus, period) = match self {
+            LoadKind::Cpu { share, cpus, period_ns } => {
+                let hint = format!("from `cpu={}` to `cpu=100%`", typed_percent(defaults::CPU_LOAD_MIN));
+                let or_none = format!("{hint}; use `--load none` for no load");
+                let limits = vec![
+                    (*share == 0.0, "a load of 0 is not a load", or_none),
+                    (*share < defaults::CPU_LOAD_MIN, "it is less than the accuracy of a CPU load", hint.clone()),
+                    (*share > 1.0, "it is a share of CPU time, at most 100 %", hint),
+                ];
+                (limits, &cpus[..], Some(*period_ns))
+            }
+            LoadKind::Heaters { workers, cpus } => {
+                let range = 1..=defaults::HEATERS_MAX;
+                let cause = "there is at least one, and too many keep each other waiting";
+                let hint = format!("from {} to {}", range.start(), range.end());
+                (vec![(!range.contains(workers), cause, hint)], &cpus[..], None)
+            }
+            LoadKind::Memory { bytes_per_second, cpus, period_ns, buffer_bytes } => {
+                let (least, most) = (defaults::MEMORY_LOAD_MIN_BPS, defaults::MEMORY_LOAD_MAX_BPS);
+                let hint = format!("from `mem={}` to `mem={}`", typed_byte_rate(least), typed_byte_rate(most));
+                let least_buffer = defaults::MEMORY_LOAD_BUFFER_MIN_BYTES;
+                let larger = format!("{} or more, so that it does not fit into a cache", typed_size(least_buffer));
+                let limits = vec![
+                    (*bytes_per_second < least, "it is too little to be a load", hint.clone()),
+                    (*bytes_per_second > most, "it is more than any memory can do", hint),
+                    (*buffer_bytes < least_buffer, "so small a buffer cannot be shared among many CPUs", larger),
+                ];
+                (limits, &cpus[..], Some(*period_ns))
+            }
+            LoadKind::Net(stream) => {
+                let (least, most) = (defaults::SIZE_MIN_BYTES, defaults::SIZE_MAX_BYTES);
+                let is_beyond = stream.size_bytes.is_some_and(|size| !(least..=most).contains(&size));
+                let size = (is_beyond, "no packet has that size", format!("from `size={least}` to `size={most}`"));
+                let pace = stream.check().err().map(|error| match error {
+                    PaceError::TooSlow(least) => {
+                        let cause = "it is too slow to be a load: each 100 ms is to have a packet";
+                        (true, cause, format!("the least is `net={least}`"))
+                    }
+                    PaceError::TooFast(most) => {
+                        (true, "it is more than any path carries", format!("the most is `net={most}`"))
+                    }
+                });
+                (std::iter::once(size).chain(pace).collect(), stream.cpu.as_slice(), None)
+            }
+        };
+        let highest = format!("the highest CPU number is {}", defaults::CPU_MAX);
+        limits.push((cpus.iter().any(|cpu| *cpu > defaults::CPU_MAX), "there are no such CPUs", highest));
+        let range = defaults::LOAD_PERIOD_MIN..=defaults::LOAD_PERIOD_MAX;
+        let cause = "bursts of this length would consist of waking up, or be loads of their own";
+        let hint = format!("from {} to {}", typed_span(*range.start()), typed_span(*range.end()));
+        limits.push((period.is_some_and(|period| !range.contains(&period)), cause, hint));
+        limits
     }
 
     fn value(&self) -> String {

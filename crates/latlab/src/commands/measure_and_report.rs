@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::io;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Once};
 use std::time::{Duration, Instant};
 
 use super::live_view::LiveView;
@@ -24,6 +24,7 @@ use crate::measure::{self, LiveCounts, LiveProgress, MeasureError, PlanOutcome, 
 use crate::metric::Metric;
 use crate::plan::{Kind, Plan, RunSpec, defaults};
 use crate::platform::SignalWatch;
+use crate::recording::manifest::AGENT_VERSION;
 use crate::recording::{ProbeCounts, Store};
 use crate::report::experiment::rough_span;
 use crate::report::view::Showing;
@@ -155,7 +156,23 @@ pub(super) fn measure(
         // A user who interrupts the wait for a silent target knows that it is silent.
         (Err(MeasureError::Session(_) | MeasureError::Agent(_)), Some(_))
         | (Err(MeasureError::Transport(TransportError::Interrupted { .. })), Some(_)) => Ok(None),
-        (measured, _) => Ok(Some(measured?)),
+        (measured, _) => {
+            let outcome = measured?;
+            note_other_version(&outcome, console);
+            Ok(Some(outcome))
+        }
+    }
+}
+
+/// Says once that the agent of the other end is another version.
+fn note_other_version(outcome: &PlanOutcome, console: &Console) {
+    static SAID: Once = Once::new();
+    let conditions = outcome.recordings.first().map(|recording| &recording.manifest.run.conditions);
+    if let Some(agent) = conditions.and_then(|conditions| conditions.get(AGENT_VERSION)) {
+        let own = env!("CARGO_PKG_VERSION");
+        let note =
+            format!("the agent of the other end is latlab {agent}, this end {own}: run one version on both hosts");
+        SAID.call_once(|| console.note(&note));
     }
 }
 

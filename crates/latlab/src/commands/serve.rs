@@ -36,6 +36,8 @@ pub(super) fn run(job: ServeJob, console: &Console) -> Result<Outcome, Failure> 
         let reflector = SessionReflector::new(limits, key.as_ref(), random_bytes()?);
         sockets.push(ServedAddress { listener, reflector });
     }
+    // What reflectors keep is derived from it.
+    drop(key);
     let interrupt = SignalWatch::listen().map_err(refused("listen to signals"))?;
     for socket in &sockets {
         console.note(&format!("answering on {} until Ctrl-C", name(&*socket.listener)));

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-use crate::harness::{command, wait_until};
+use crate::harness::{Latlab, command, contains, wait_until};
 use crate::processes::{children, is_alive};
 
 pub(crate) const PREAMBLE: [u8; 12] = *b"\0llagent\0\x01\0\0";
@@ -269,6 +269,36 @@ fn a_reflector_needs_a_key_and_one_address_and_there_are_at_most_four() {
     assert_eq!(reflectors.len(), 4);
     assert_eq!(agent.ask(&json!("stop_all")), json!("done"));
     assert!(!reflectors.into_iter().any(is_alive));
+}
+
+#[test]
+fn loads_beyond_the_limits_are_refused_as_on_the_command_line() {
+    let (mut agent, _) = Agent::armed(3_600_000_000_000);
+    for (typed, load, cause) in [
+        ("heaters=4294967295", json!({"kind": "heaters", "workers": u32::MAX, "cpus": []}), "keep each other waiting"),
+        (
+            "cpu=150%",
+            json!({"kind": "cpu", "share": 1e308, "cpus": [], "period_ns": 10_000_000}),
+            "a share of CPU time",
+        ),
+        ("cpu=50%:period=0", json!({"kind": "cpu", "share": 0.5, "cpus": [], "period_ns": 0}), "waking up"),
+        (
+            "mem=1GB/s:buffer=64KiB",
+            json!({"kind": "mem", "bytes_per_second": 1e9, "cpus": [], "period_ns": 10_000_000, "buffer_bytes": 65_536}),
+            "cannot be shared among many CPUs",
+        ),
+        (
+            "net=1bit/s",
+            json!({"kind": "net", "pace": {"kind": "rate", "bps": 1}, "size_bytes": null, "wire": false, "cpu": null, "spin": false}),
+            "too slow to be a load",
+        ),
+    ] {
+        let mut load = load;
+        load["at"] = json!("peer");
+        let refusal = agent.ask(&json!({"loads": {"start": {"loads": [load], "path": null}}}));
+        assert!(refusal["error"]["cause"].as_str().is_some_and(|words| words.contains(cause)), "{typed}: {refusal}");
+        Latlab::new().args(["load", "--load", typed, "-d", "1s"]).stderr(contains(cause)).failure(2);
+    }
 }
 
 #[test]

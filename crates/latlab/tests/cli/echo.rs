@@ -103,6 +103,39 @@ fn counts(summary: &Value) -> [u64; 6] {
     ["sent", "answered", "late", "lost", "duplicates", "reordered"].map(|key| summary[key].as_u64().expect(key))
 }
 
+/// Returns datagrams from another address, as a host with several addresses may.
+#[test]
+fn answers_from_another_address_and_a_link_local_address_without_its_link_are_named() {
+    let echo = UdpSocket::bind("127.0.0.1:0").expect("a socket");
+    let other = UdpSocket::bind("127.0.0.2:0").expect("a socket");
+    let (address, from) = (echo.local_addr().expect("bound"), other.local_addr().expect("bound"));
+    echo.set_read_timeout(Some(Duration::from_millis(5))).expect("a socket of our own");
+    let over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut buffer = [0; 2_000];
+            while !over.load(Ordering::Relaxed) {
+                if let Ok((length, sender)) = echo.recv_from(&mut buffer) {
+                    other.send_to(&buffer[..length], sender).expect("loopback takes it");
+                }
+            }
+        });
+        let ping = |line: &str, code| {
+            let ran = Latlab::new().line(&format!("ping {address} -n 5 -i 5ms --warmup 0 {line}"));
+            ran.stderr(contains(format!("another address or port: `{from}`")))
+                .stderr(contains("--bind ADDR"))
+                .failure(code)
+        };
+        ping("--protocol echo --no-record", 3);
+        ping("", 3);
+        over.store(true, Ordering::Relaxed);
+    });
+    if crate::skip::ipv6() {
+        let ran = Latlab::new().line("ping fe80::1 --protocol echo -n 5");
+        ran.stderr(contains("name the interface: `fe80::1%IFACE`")).failure(2);
+    }
+}
+
 #[test]
 fn all_probes_to_a_correct_echo_are_answered() {
     let echo = Echo::new(|_| Treatment::Return);

@@ -270,6 +270,16 @@ fn an_agent_in_another_network_namespace_is_measured() {
 
 /// An agent that is not latlab, or a relay between, may name the address of a host that has not agreed to any probe.
 #[test]
+fn another_version_of_the_agent_is_named() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let change = "if isinstance(reply, dict) and 'greeting' in reply:\n    reply['greeting']['software'] = '0.0.9'";
+    let Some(target) = altered_agent(home.path(), change) else { return };
+    let words = ["ping", &target, "--peer-addr", "127.0.0.1", "-n", "5", "--warmup", "0"];
+    let versions = format!("the other end is latlab 0.0.9, this end {}", env!("CARGO_PKG_VERSION"));
+    Latlab::at(home.path()).args(words).stderr(contains(versions)).measured();
+}
+
+#[test]
 fn an_agent_that_names_another_reflector_address_is_refused_and_gets_no_probe() {
     let home = tempfile::tempdir().expect("a temporary directory");
     let stranger = std::net::UdpSocket::bind("127.0.0.3:0").expect("loopback");

@@ -3,7 +3,7 @@
 use std::fs::{self, Permissions};
 use std::io::{BufRead, BufReader};
 use std::net::{TcpListener, UdpSocket};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU16, Ordering};
@@ -84,6 +84,33 @@ fn a_shared_key_opens_a_session_with_authenticated_probes() {
     reflector.signal(Signal::TERM);
     let printed = reflector.exits(0).stderr;
     assert_eq!(printed.matches("answered 43").count(), 2, "after SIGUSR1 and at its end: {printed}");
+}
+
+#[test]
+fn the_raw_key_does_not_stay_in_memory() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    keygen(home.path(), "key");
+    let (reflector, _) = serve(home.path(), "--psk-file key");
+    let text = fs::read_to_string(home.path().join("key")).expect("a key");
+    let digits = text.split_whitespace().nth(1).expect("format and key");
+    let byte = |at| u8::from_str_radix(&digits[at..at + 2], 16).expect("digits");
+    let raw: Vec<u8> = (0..digits.len()).step_by(2).map(byte).collect();
+    let process = format!("/proc/{}", reflector.pid().as_raw_nonzero());
+    let memory = fs::File::open(format!("{process}/mem")).expect("a process of this user");
+    for line in fs::read_to_string(format!("{process}/maps")).expect("it runs").lines() {
+        let (range, rest) = line.split_once(' ').expect("a range");
+        let (first, last) = range.split_once('-').expect("two addresses");
+        let at = |digits| u64::from_str_radix(digits, 16).expect("an address");
+        let mut bytes = vec![0; (at(last) - at(first)) as usize];
+        if !rest.starts_with("rw") || memory.read_exact_at(&mut bytes, at(first)).is_err() {
+            continue;
+        }
+        for (form, wanted) in [("text", digits.as_bytes()), ("bytes", &raw[..])] {
+            // Half a key is as bad.
+            let wanted = &wanted[..wanted.len() / 2];
+            assert!(!bytes.windows(wanted.len()).any(|window| window == wanted), "the key as {form} in {line}");
+        }
+    }
 }
 
 #[test]

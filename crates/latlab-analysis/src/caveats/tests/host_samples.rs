@@ -243,37 +243,30 @@ fn the_far_host_has_the_caveats_of_its_own_samples() {
 }
 
 #[test]
-fn drops_at_the_senders_socket_are_fatal_from_one_percent() {
-    for (drops, severity) in [(None, None), (Some(0), None), (Some(1), Some(Severity::Fatal))] {
-        let mut source = quiet(CLOSED, closed_loop());
-        source.manifest.run.socket_drops = drops;
-        assert_eq!(find(&source, "socket-drops").map(|caveat| caveat.severity), severity, "{drops:?} of 100");
-    }
-    let many = (0..1_000).map(|seq| closed(seq, seq as i64 * 60, 50)).collect();
-    let mut source = quiet(CLOSED, many);
-    source.manifest.run.socket_drops = Some(9);
-    assert_eq!(find(&source, "socket-drops").map(|caveat| caveat.severity), Some(Severity::Warning));
-}
-
-#[test]
-fn drops_at_the_reflectors_socket_are_capped_at_the_losses_of_the_run() {
-    for (drops, lost, severity, message) in [
-        (None, 5, None, ""),
-        (Some(0), 5, None, ""),
-        (Some(5), 5, Some(Severity::Warning), ": up to 5 of them measured probes (0.5 %)"),
-        (Some(20), 20, Some(Severity::Fatal), ": up to 20 of them measured probes (2 %)"),
-        // The socket also receives from other senders: drops beyond the losses of this run belong to those.
-        (Some(900), 5, Some(Severity::Warning), ": up to 5 of them measured probes (0.5 %)"),
-        (Some(900), 0, Some(Severity::Note), ": none of them a measured probe"),
+fn drops_at_either_socket_are_capped_at_the_losses_of_the_run() {
+    for (drops, lost, severity, of_the_reflector, of_this_host) in [
+        (None, 5, None, "", ""),
+        (Some(0), 5, None, "", ""),
+        (Some(5), 5, Some(Severity::Warning), ": up to 5 of them measured probes (0.5 % of the probes)", ""),
+        (Some(20), 20, Some(Severity::Fatal), "", ": up to 20 of them answers (2 % of the probes)"),
+        // A socket also receives from other senders: drops beyond the losses of this run belong to those.
+        (Some(900), 5, Some(Severity::Warning), "", ": up to 5 of them answers (0.5 % of the probes)"),
+        (Some(900), 0, Some(Severity::Note), ": none of them a measured probe", ": none of them an answer"),
     ] {
-        let rows = (0..1_000).map(|seq| closed(seq, seq as i64 * 60, 50));
-        let rows = rows.map(|row| if row.seq.0 < lost { but(row, Fate::Lost) } else { row }).collect();
-        let mut source = quiet(CLOSED, rows);
-        let report = ReflectorReport { socket_drops: drops, ..ReflectorReport::default() };
-        source.manifest.run.reflector = Some(report);
-        let found = find(&source, "socket-drops");
-        assert_eq!(found.as_ref().map(|caveat| caveat.severity), severity, "{drops:?} dropped, {lost} lost");
-        assert!(found.is_none_or(|caveat| caveat.message.ends_with(message)), "{message}");
+        for (is_reflector, message) in [(true, of_the_reflector), (false, of_this_host)] {
+            let rows = (0..1_000).map(|seq| closed(seq, seq as i64 * 60, 50));
+            let rows = rows.map(|row| if row.seq.0 < lost { but(row, Fate::Lost) } else { row }).collect();
+            let mut source = quiet(CLOSED, rows);
+            let run = &mut source.manifest.run;
+            if is_reflector {
+                run.reflector = Some(ReflectorReport { socket_drops: drops, ..ReflectorReport::default() });
+            } else {
+                run.socket_drops = drops;
+            }
+            let found = find(&source, "socket-drops");
+            assert_eq!(found.as_ref().map(|caveat| caveat.severity), severity, "{drops:?} dropped, {lost} lost");
+            assert!(found.is_none_or(|caveat| caveat.message.ends_with(message)), "{message}");
+        }
     }
 }
 

@@ -16,9 +16,12 @@ use crate::measure::stop_signal::StopSignal;
 use crate::measure::wakeup::{TimerThread, measure_wakeups_during};
 use crate::measure::{CpuSource, MeasureError, Slice};
 use crate::plan::{ConcurrentWakeups, PingSpec, Protocol, RunSpec, defaults};
+use crate::recording::manifest::ANSWERED_FROM;
 use crate::recording::{EventLog, Finished, RecordingWriter};
 use crate::session::{EchoCodec, NativeSession, random_bytes};
-use crate::transport::{PathOptions, PathTransport, SendModeError, Transport, TransportFamily, WaitStrategy};
+use crate::transport::{
+    PathOptions, PathTransport, SendModeError, Transport, TransportFamily, WaitStrategy, answering_instead,
+};
 use crate::units::{SenderClock, Stamp};
 
 /// An open run of probes.
@@ -140,12 +143,16 @@ impl<F: TransportFamily> MeasuredRun for PingRun<F> {
     fn close(self, end: &RunEnd<'_>) -> Result<Finished, MeasureError> {
         let PingRun { mut transport, codec, mut writer, log, timers, wakeup, socket_errors, listened_until, .. } = self;
         let strays = codec.strays();
+        let instead =
+            matches!(&codec, SenderCodec::Echo(echo) if echo.is_silent()).then(|| answering_instead(&transport));
         let reflector = codec.close(&mut transport);
         add_closing_facts(writer.manifest_mut(), Some(transport.path()));
         let (run, report) = (&mut writer.manifest_mut().run, transport.report());
         (run.reflector, run.strays, run.socket_errors) = (reflector, strays, socket_errors);
         (run.socket_drops, run.connection) = (report.socket_drops, report.connection);
         (run.dds, run.xdp) = (report.dds, report.xdp);
+        let instead = instead.flatten().map(|address| (ANSWERED_FROM.to_owned(), address.to_string()));
+        run.conditions.extend(instead);
         run.listened_until_ns = listened_until.map(Stamp::as_nanos);
         run.reflector_died = end.reflector_died.map(str::to_owned);
         run.wakeup = (!timers.is_empty()).then(|| wakeup.into_inner().unwrap_or_else(PoisonError::into_inner));

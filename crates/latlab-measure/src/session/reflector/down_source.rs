@@ -94,6 +94,13 @@ impl DownSource {
         self.next_due = (self.next_due + self.gap).max(now - BACKLOG);
         DownDue::Packet { bytes: packet.len(), to: self.to }
     }
+
+    /// The last packet did not leave, and is due again: counters have no gaps. Returns its bytes.
+    pub(super) fn take_back(&mut self) -> u64 {
+        self.sent_packets -= 1;
+        self.next_due = self.next_due - self.gap;
+        u64::from(self.size_bytes)
+    }
 }
 
 #[cfg(test)]

@@ -187,6 +187,13 @@ impl SessionReflector {
         due
     }
 
+    /// The packet of [`SessionReflector::down_due`] was not sent, and is due again.
+    pub fn take_back_down(&mut self) {
+        let Some(down) = &mut self.down else { return };
+        self.counters.down -= 1;
+        self.counters.down_bytes -= down.take_back();
+    }
+
     /// The destination of the down-stream, if there is one.
     #[inline]
     pub fn down_peer(&self) -> Option<SocketAddr> {

@@ -19,6 +19,7 @@ use crate::transport::{
     self, BatchBuffer, Bound, FamilyVisitor, ListenOptions, ReflectorSocket, TransportError, TransportFamily,
 };
 use crate::units::{Nanos, ReflectorClock, Stamp};
+use crate::wire::MessageType;
 
 /// The largest UDP payload plus one byte, so that truncation is always seen.
 const BUFFER_BYTES: usize = 65_508;
@@ -28,6 +29,8 @@ const RECEIVE_FAILURES_MAX: u32 = 100;
 const DOWN_BURST_MAX: usize = 64;
 /// The longest wait of a down-stream without a packet due.
 const WAIT_MAX: Nanos = Nanos::from_millis(100);
+/// The wait of a down-stream for space in the send buffer.
+const FULL_BUFFER_WAIT: Nanos = Nanos::from_micros(100);
 /// The interval at which the socket's stream terms are updated while it receives batches.
 const CONFIGURE_EVERY: Nanos = Nanos::from_secs(1);
 
@@ -152,7 +155,13 @@ impl<S: ReflectorSocket, C: Clock, F: Fn() -> Option<u16>> Receiver<'_, S, C, F>
             match self.reflector.down_due(now(self.clock), buffer) {
                 DownDue::Packet { bytes, to } => {
                     self.socket.set_reply_source(self.down_from, false);
-                    self.send(&buffer[..bytes], to);
+                    match self.socket.reply(&buffer[..bytes], to) {
+                        Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                            self.reflector.take_back_down();
+                            max_wait = FULL_BUFFER_WAIT;
+                        }
+                        sent => self.count(sent),
+                    }
                 }
                 DownDue::In(span) => max_wait = span,
                 DownDue::Nothing => max_wait = WAIT_MAX,
@@ -205,6 +214,10 @@ impl<S: ReflectorSocket, C: Clock, F: Fn() -> Option<u16>> Receiver<'_, S, C, F>
     /// Replies to a message of set-up, end or POLL, after which the socket may need another configuration.
     #[cold]
     fn reply(&mut self, reply: &[u8], to: SocketAddr, received: Stamp<ReflectorClock>) {
+        if MessageType::of(reply) == Ok(MessageType::Cookie) {
+            let sent = self.socket.reply_cookie(reply, to);
+            return self.count(sent);
+        }
         if self.reflector.down_peer() == Some(to) {
             self.down_from = self.socket.last_destination();
         }
@@ -218,7 +231,13 @@ impl<S: ReflectorSocket, C: Clock, F: Fn() -> Option<u16>> Receiver<'_, S, C, F>
 
     #[inline]
     fn send(&mut self, datagram: &[u8], to: SocketAddr) {
-        if self.socket.reply(datagram, to).is_err() {
+        let sent = self.socket.reply(datagram, to);
+        self.count(sent);
+    }
+
+    #[inline]
+    fn count(&mut self, sent: io::Result<()>) {
+        if sent.is_err() {
             self.reflector.count_failed_reply();
         }
     }

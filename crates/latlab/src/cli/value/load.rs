@@ -1,9 +1,9 @@
 //! The parser of `--load`.
 
-use super::{Refusal, refusal, span, whole};
-use crate::plan::{LoadKind, LoadSpec, Pace, PaceError, Side, StreamSpec, defaults};
+use super::{Refusal, refusal, whole};
+use crate::plan::{LoadKind, LoadSpec, Pace, Side, StreamSpec, defaults};
 use crate::units::Nanos;
-use crate::units::human::{self, NetworkRate, nearest};
+use crate::units::human::{self, NetworkRate, ParseError, nearest};
 
 const FLAGS: [&str; 2] = ["wire", "spin"];
 /// The kinds of loads as typed.
@@ -19,14 +19,15 @@ pub fn load(typed: &str) -> Result<Option<LoadSpec>, Refusal> {
 }
 
 fn kind(parts: &Parts<'_>) -> Result<LoadKind, Refusal> {
-    match parts.kind {
+    let kind = match parts.kind {
         "cpu" => cpu(parts),
         "heaters" => heaters(parts),
         "mem" => memory(parts),
         "net" => net(parts),
         "none" => Err(refusal("`none` takes no value", "`--load none`")),
         unknown => Err(refusal(format!("`{unknown}` is not a kind of load"), meant(unknown, &LOAD_KINDS, FORMS))),
-    }
+    }?;
+    kind.exceeded().map_or(Ok(kind), |(cause, hint)| Err(refusal(cause, hint)))
 }
 
 /// What ends the kind of a load that was typed without `=`.
@@ -44,42 +45,24 @@ fn cpu(parts: &Parts<'_>) -> Result<LoadKind, Refusal> {
         };
         refusal(source.cause, hint)
     })?;
-    let hint = format!("from `cpu={}` to `cpu=100%`", human::typed_percent(defaults::CPU_LOAD_MIN));
-    if share == 0.0 {
-        return Err(refusal("a load of 0 is not a load", format!("{hint}; use `--load none` for no load")));
-    }
-    if share < defaults::CPU_LOAD_MIN {
-        return Err(refusal("it is less than the accuracy of a CPU load", hint));
-    }
-    if share > 1.0 {
-        return Err(refusal("it is a share of CPU time, at most 100 %", hint));
-    }
     parts.know_only(&["cpus", "period"])?;
     Ok(LoadKind::Cpu { share, cpus: parts.cpus()?, period_ns: parts.period()? })
 }
 
 fn heaters(parts: &Parts<'_>) -> Result<LoadKind, Refusal> {
-    let workers = whole(1..=defaults::HEATERS_MAX)(parts.value)?;
+    let workers = human::parse_count(parts.value)?.try_into().unwrap_or(u32::MAX);
     parts.know_only(&["cpus"])?;
     Ok(LoadKind::Heaters { workers, cpus: parts.cpus()? })
 }
 
 fn memory(parts: &Parts<'_>) -> Result<LoadKind, Refusal> {
     let bytes_per_second = human::parse_byte_rate(parts.value)?;
-    let (least, most) = (defaults::MEMORY_LOAD_MIN_BPS, defaults::MEMORY_LOAD_MAX_BPS);
-    let hint = format!("from `mem={}` to `mem={}`", human::typed_byte_rate(least), human::typed_byte_rate(most));
-    if bytes_per_second < least {
-        return Err(refusal("it is too little to be a load", hint));
-    }
-    if bytes_per_second > most {
-        return Err(refusal("it is more than any memory can do", hint));
-    }
     parts.know_only(&["cpus", "period", "buffer"])?;
     Ok(LoadKind::Memory {
         bytes_per_second,
         cpus: parts.cpus()?,
         period_ns: parts.period()?,
-        buffer_bytes: parts.buffer()?,
+        buffer_bytes: parts.parsed("buffer", defaults::MEMORY_LOAD_BUFFER_BYTES, human::parse_size)?,
     })
 }
 
@@ -151,32 +134,18 @@ impl<'a> Parts<'a> {
         self.extras.iter().find(|(name, _)| *name == key).map(|(_, value)| *value)
     }
 
+    /// The value of `key`, or else `usual`.
+    fn parsed<T>(&self, key: &str, usual: T, parse: impl Fn(&str) -> Result<T, ParseError>) -> Result<T, Refusal> {
+        Ok(self.extra(key).map_or(Ok(usual), parse)?)
+    }
+
     /// Returns an empty list for all CPUs that latlab may use.
     fn cpus(&self) -> Result<Vec<u16>, Refusal> {
-        let cpus = self.extra("cpus").map(|list| human::parse_cpus(list, defaults::CPU_MAX)).transpose();
-        Ok(cpus?.unwrap_or_default())
+        self.parsed("cpus", Vec::new(), |list| human::parse_cpus(list, defaults::CPU_MAX))
     }
 
     fn period(&self) -> Result<Nanos, Refusal> {
-        let Some(typed) = self.extra("period") else { return Ok(defaults::LOAD_PERIOD) };
-        let period = span(defaults::LOAD_PERIOD_MAX)(typed)?;
-        if period < defaults::LOAD_PERIOD_MIN {
-            let least = human::typed_span(defaults::LOAD_PERIOD_MIN);
-            let hint = format!("from {least} to {}", human::typed_span(defaults::LOAD_PERIOD_MAX));
-            return Err(refusal("bursts this short would consist of waking up", hint));
-        }
-        Ok(period)
-    }
-
-    fn buffer(&self) -> Result<u32, Refusal> {
-        let Some(typed) = self.extra("buffer") else { return Ok(defaults::MEMORY_LOAD_BUFFER_BYTES) };
-        let bytes = human::parse_size(typed)?;
-        let least = defaults::MEMORY_LOAD_BUFFER_MIN_BYTES;
-        if bytes < least {
-            let hint = format!("{} or more, so that it does not fit into a cache", human::typed_size(least));
-            return Err(refusal(format!("a buffer of `{typed}` cannot be shared among many CPUs"), hint));
-        }
-        Ok(bytes)
+        self.parsed("period", defaults::LOAD_PERIOD, human::parse_duration)
     }
 }
 
@@ -225,25 +194,10 @@ fn net(parts: &Parts<'_>) -> Result<LoadKind, Refusal> {
     let pace = pace(parts)?;
     parts.know_only(&NET_KEYS)?;
     let usual = StreamSpec::at(pace);
-    let size = parts.extra("size").map(human::parse_size).transpose();
-    let size = size?;
-    let (least, most) = (defaults::SIZE_MIN_BYTES, defaults::SIZE_MAX_BYTES);
-    if size.is_some_and(|size| size < least || size > most) {
-        return Err(refusal("no packet has that size", format!("from `size={least}` to `size={most}`")));
-    }
+    let size = parts.extra("size").map(human::parse_size).transpose()?;
     let cpu = parts.extra("cpu").map(whole::<u16>(0..=defaults::CPU_MAX)).transpose()?;
     let (wire, spin) = (parts.flag("wire")?, parts.flag("spin")?);
-    let stream = StreamSpec { size_bytes: size.or(usual.size_bytes), wire, cpu, spin, ..usual };
-    match stream.check() {
-        Ok(()) => Ok(LoadKind::Net(stream)),
-        Err(PaceError::TooSlow(least)) => {
-            let cause = "it is too slow to be a load: each 100 ms is to have a packet";
-            Err(refusal(cause, format!("the least is `net={least}`")))
-        }
-        Err(PaceError::TooFast(most)) => {
-            Err(refusal("it is more than any path carries", format!("the most is `net={most}`")))
-        }
-    }
+    Ok(LoadKind::Net(StreamSpec { size_bytes: size.or(usual.size_bytes), wire, cpu, spin, ..usual }))
 }
 
 fn pace(parts: &Parts<'_>) -> Result<Pace, Refusal> {
