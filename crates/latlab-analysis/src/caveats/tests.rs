@@ -158,7 +158,7 @@ const CAUSES: &[Cause] = &[
         manifest.here.after.as_mut().expect("the test manifest has it").steal_ticks = Some(55);
     }),
     ("cpu-quota", Severity::Warning, |manifest| {
-        let group = |times| CgroupFacts {
+        let group = |times: u64| CgroupFacts {
             cpu_quota: Some(0.2),
             throttled_periods: Some(3 * times),
             throttled_ns: Some(70_000_000 * times),

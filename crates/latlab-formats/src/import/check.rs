@@ -1,5 +1,7 @@
 //! A log is its own check: what it prints as totals against the figures of its rows.
 
+use serde::Deserialize;
+
 use crate::facts::{LoggedProbe, LoggedValue};
 use crate::units::human::{TimeUnit, counted, grouped};
 
@@ -32,6 +34,23 @@ pub struct LogTotals {
     pub(super) max: Option<StatedValue>,
     /// One unit of the last digit of the coarsest row.
     pub(super) row_step_ns: i64,
+}
+
+/// The extremes and the mean that a JSON document states, ns.
+#[derive(Clone, Copy, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct StatedTimes {
+    min: Option<f64>,
+    mean: Option<f64>,
+    max: Option<f64>,
+}
+
+impl StatedTimes {
+    /// As totals, each of which holds within a step.
+    pub(super) fn within(self, step_ns: impl Fn(i64) -> i64) -> LogTotals {
+        let stated = |figure: Option<f64>| figure.map(|ns| StatedValue { ns: ns as i64, step_ns: step_ns(ns as i64) });
+        LogTotals { min: stated(self.min), mean: stated(self.mean), max: stated(self.max), ..LogTotals::default() }
+    }
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

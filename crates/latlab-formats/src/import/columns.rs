@@ -126,19 +126,24 @@ impl Columns {
             resolution_ns: Some(Nanos(step_ns)),
             cut_off,
             notes: widths.into_iter().collect(),
-            totals: self.totals(step_ns, max.filter(|_| cut_off == 0)),
+            totals: self.totals(step_ns, max, cut_off > 0),
             ..LogFacts::of(tool)
         })
     }
 
-    fn totals(&self, step_ns: i64, max: Option<i64>) -> LogTotals {
+    fn totals(&self, step_ns: i64, max: Option<i64>, is_cut_off: bool) -> LogTotals {
         let about = |ns| StatedValue { ns, step_ns };
         let within = self.sum(Total::Within).map(|within| within + self.sum(Total::Beyond).unwrap_or(0));
         let min = self.stated(Total::Min).filter(|(count, _)| *count > 0).map(|(_, min)| min).min();
+        let (sum, count) = self.stated(Total::Mean).fold((0, 0), |(sum, count), (weight, mean)| {
+            (sum + i128::from(mean) * i128::from(weight), count + i128::from(weight))
+        });
+        let mean = (count > 0).then(|| about((sum / count) as i64));
         LogTotals {
             received: self.sum(Total::All).or(within),
             min: min.map(about),
-            max: max.map(about),
+            mean: mean.filter(|_| !is_cut_off),
+            max: max.filter(|_| !is_cut_off).map(about),
             row_step_ns: step_ns,
             ..LogTotals::default()
         }

@@ -1,4 +1,4 @@
-//! HdrHistogram: logs of histograms of version 2, a line `[Tag=NAME,]start,length,max,HISTFAAAA…` for each.
+//! HdrHistogram: logs of histograms of versions 0 to 2, a line `[Tag=NAME,]start,length,max,HISTFAAAA…` for each.
 //!
 //! A bucket stands for a range of values. Each is a row with its count, in no order, and the highest value of its range, as
 //! quantiles and the maximum of HdrHistogram are: how far that may be above what was recorded is noted beyond 0.2 %.
@@ -140,6 +140,8 @@ impl HistogramLog {
 
 struct EncodedHistogram {
     counts: Vec<u8>,
+    /// `None`: each count, or run of zeros, has as many bytes as it needs.
+    count_bytes: Option<usize>,
     /// Bits of a value that the first bucket leaves out, and bits of the steps of each later one.
     unit_bits: u32,
     step_bits: u32,
@@ -151,43 +153,56 @@ impl EncodedHistogram {
     fn of(encoded: &LogField<'_>) -> Result<EncodedHistogram, LogFault> {
         let fault = |what: &str| LogFault::at(encoded.column, format!("the histogram {what}"));
         let mut bytes = STANDARD.decode(encoded.text).map_err(|_| encoded.is_not("a histogram in base 64"))?;
-        if let Some(compressed) = bytes.strip_prefix(&[0x1c, 0x84, 0x93, 0x14]) {
+        if let [0x1c, 0x84, 0x93, _, _, _, _, _, compressed @ ..] = bytes.as_slice()
+            && matches!(bytes[3] & 0xf, 2 | 4 | 9)
+        {
             // The length of the rest stands in front of it.
-            let mut inflated = ZlibDecoder::new(compressed.get(4..).unwrap_or_default()).take(HISTOGRAM_BYTES_MAX + 1);
+            let mut inflated = ZlibDecoder::new(compressed).take(HISTOGRAM_BYTES_MAX + 1);
             let mut whole = Vec::new();
             inflated.read_to_end(&mut whole).map_err(|_| fault("is cut off or damaged"))?;
             bytes = whole;
         }
-        match bytes.as_slice() {
-            [0x1c, 0x84, 0x93, 0x13, ..] => {}
-            [0x1c, 0x84, 0x93, ..] | [0x0c, 0x72, 0x12, ..] => {
-                let what = "the log has histograms of version 0 or 1, or of values that are not whole numbers";
+        // Version 0 has no length and offset in front of the digits, and no ratio; counts of versions 0 and 1 have 2, 4 or 8 bytes.
+        let (version, header_bytes) = match bytes.as_slice() {
+            [0x1c, 0x84, 0x93, low, ..] if low & 0xf == 8 => (0, 32),
+            [0x1c, 0x84, 0x93, low, ..] if low & 0xf == 1 => (1, 40),
+            [0x1c, 0x84, 0x93, 0x13, ..] => (2, 40),
+            [0x0c, 0x72, 0x12, ..] => {
                 let hint = "HistogramLogProcessor makes a table of percentiles of it, which can be imported";
-                return Err(LogFault::whole(what).hint(hint));
+                return Err(LogFault::whole("the log has histograms of values that are not whole numbers").hint(hint));
             }
             _ => return Err(encoded.is_not("a histogram")),
-        }
+        };
         if bytes.len() as u64 > HISTOGRAM_BYTES_MAX {
             return Err(fault(&format!("has more than {HISTOGRAM_BYTES_MAX} bytes")));
         }
-        let (header, counts) = bytes.split_at_checked(40).ok_or_else(|| fault("is damaged"))?;
+        let (header, counts) = bytes.split_at_checked(header_bytes).ok_or_else(|| fault("is damaged"))?;
         let number = |at: usize| header[at..at + 4].iter().fold(0, |number, byte| number << 8 | u32::from(*byte));
-        let (length, offset, digits, lowest) = (number(4), number(8), number(12), number(20));
-        if digits > 5 || offset != 0 || number(16) != 0 {
+        let at = if version == 0 { 4 } else { 12 };
+        let (digits, lowest) = (number(at), number(at + 8));
+        if digits > 5 || number(at + 4) != 0 || (version > 0 && number(8) != 0) {
             return Err(fault("is damaged, or has shifted values"));
         }
-        if length as usize != counts.len() {
+        let count_bytes = (version < 2).then_some(usize::from(header[3] >> 4 & 0xe));
+        let is_whole = match count_bytes {
+            None => number(4) as usize == counts.len(),
+            Some(size) => matches!(size, 2 | 4 | 8) && counts.len().is_multiple_of(size),
+        };
+        if !is_whole {
             return Err(fault("has another length than it states"));
         }
         let step_bits = (2 * 10_u32.pow(digits)).next_power_of_two().ilog2() - 1;
-        Ok(EncodedHistogram { counts: counts.to_vec(), unit_bits: lowest.max(1).ilog2(), step_bits })
+        Ok(EncodedHistogram { counts: counts.to_vec(), count_bytes, unit_bits: lowest.max(1).ilog2(), step_bits })
     }
 
     /// Passes the lowest and the highest value and the count of each bucket with values on; `None` if the counts are damaged.
     fn buckets(&self, take: &mut dyn FnMut(u64, u64, u64)) -> Option<()> {
         let (mut rest, mut index) = (&*self.counts, 0_u64);
         while !rest.is_empty() {
-            let (count, zeros) = next_count(&mut rest)?;
+            let (count, zeros) = match self.count_bytes {
+                Some(size) => (rest.split_off(..size)?.iter().fold(0, |count, byte| count << 8 | u64::from(*byte)), 1),
+                None => next_count(&mut rest)?,
+            };
             if count > 0 {
                 let half = 1 << self.step_bits;
                 let bucket = (index >> self.step_bits).saturating_sub(1);
@@ -296,18 +311,22 @@ oOE1QIsV5ECpPirNYS2oUnOSt+bNsKZA==
     }
 
     #[test]
-    fn the_width_of_a_bucket_is_noted_and_other_encodings_are_refused() {
+    fn the_width_of_a_bucket_is_noted_and_older_versions_have_the_same_rows() {
         // One digit: HdrHistogram has a minimum of 992 and a maximum of 1023.
         let one_digit = "0.000,1.000,0.001,HISTFAAAAB94nJNpmSzMwMDAzAABjCg0v5OD/QeIwF1GEQBLlAP+\n";
         let (block, end) = read("hdr-histogram", &nanoseconds(), false, one_digit.as_bytes()).expect("a log");
         assert_eq!((block.values[0].value_ns, end.facts.resolution_ns), (Some(1_023), Some(Nanos(32))));
         assert!(end.facts.notes[0].contains("up to 3.2 % above"), "{:?}", end.facts.notes);
-        // Of doubles, and of version 1.
-        for text in ["DHISTwAAAAMAAAAAAAAAAhyEkxQAAAAieJyTaZkszMDAwMgAAxARRgYGJgYACh0BEw==", "HISTggAAAER4nJNpmdzIwMB/"]
-        {
-            let fault = fault(&format!("0,1,2,{text}\n"));
-            assert!(fault.column.is_none() && fault.hint.is_some_and(|hint| hint.contains("Processor")), "{text}");
+        // As HdrHistogram 1.2.1, 2.0.3 and 2.2.2 of Java write the same histogram, with two digits.
+        for text in [
+            "HISTiQAAAER4nJNpmdzBwMDAxAABjGCS38kByjViwA8YCciPglFAAmDUGWgXjIJRMApGwSgYBaNgFIyCUTAKRsEwA6zEKgQA39ACtg==",
+            "HISTggAAAER4nJNpmdzIwMB/gwECmKA0I5jkd3Kw/8BADGAkStUoGAVEAUadgXbBKBgFo2AUjIJRMApGwSgYBaNgFAwzwAoAHckEkg==",
+            "HISTFAAAACh4nJNpmSzMwMDAyQABTFCaEUzyOznYf4AIsDJNZLzBcp2NCwBnagVv",
+        ] {
+            assert_eq!(rows(&nanoseconds(), &format!("0,1,0.001,{text}\n")), [(3, 1), (77, 300), (1_003, 5)], "{text}");
         }
+        let fault = fault("0,1,2,DHISTwAAAAMAAAAAAAAAAhyEkxQAAAAieJyTaZkszMDAwMgAAxARRgYGJgYACh0BEw==\n");
+        assert!(fault.column.is_none() && fault.hint.is_some_and(|hint| hint.contains("Processor")));
     }
 
     #[test]

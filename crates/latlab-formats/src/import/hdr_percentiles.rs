@@ -22,6 +22,7 @@ struct PercentileLog {
     /// Sum of the differences of the upper and the lower ends of the steps, ns.
     spread: i128,
     left_out: u64,
+    sub_buckets: i64,
     totals: LogTotals,
 }
 
@@ -54,10 +55,13 @@ impl LineParser for PercentileLog {
         // The mean of what was recorded is below that of the upper ends, by at most their steps.
         let spread = (self.spread / i128::from(count.max(1))) as i64;
         let mean = self.totals.mean.map(|mean| StatedValue { ns: mean.ns, step_ns: spread });
+        // Some versions print the lowest value of the last bucket, others the highest.
+        let bucket = |ns: i64| 2 * ns / self.sub_buckets.max(2);
+        let max = self.totals.max.map(|max| StatedValue { ns: max.ns, step_ns: bucket(max.ns) });
         let steps = (count > 0).then(|| "values are the upper ends of the steps of the table".to_owned());
         Ok(LogFacts {
             notes: steps.into_iter().chain(note(self.left_out, "line", "of the uncorrected table left out")).collect(),
-            totals: LogTotals { mean, ..self.totals.clone() },
+            totals: LogTotals { mean, max, ..self.totals.clone() },
             ..LogFacts::of(if self.is_wrk { "wrk2" } else { "HdrHistogram" })
         })
     }
@@ -97,8 +101,10 @@ impl PercentileLog {
         let value = |field: LogField<'_>| StatedValue::of(&field, self.unit().ok()?).ok();
         if let Some([mean]) = captured(line, "#[Mean*={},*") {
             self.totals.mean = value(mean);
-        } else if let Some([count]) = captured(line, "#[Max*=*={}]") {
-            self.totals.received = count.total().ok();
+        } else if let Some([max, count]) = captured(line, "#[Max*={},*={}]") {
+            (self.totals.max, self.totals.received) = (value(max), count.total().ok());
+        } else if let Some([count]) = captured(line, "#[Buckets*=*={}]") {
+            self.sub_buckets = count.total().map_or(0, |count| count as i64);
         }
         line.text.starts_with(b"#[")
     }

@@ -67,6 +67,7 @@ struct Totals {
     packets_sent: Option<u64>,
     packets_received: Option<u64>,
     duplicates: u64,
+    rtt: StatedTimes,
 }
 
 #[derive(Deserialize)]
@@ -143,7 +144,7 @@ impl<'de> Visitor<'de> for &mut IrttLog<'_, '_> {
 impl IrttLog<'_, '_> {
     fn sum_up(&mut self, stats: Totals) {
         let received = stats.packets_received.map(|received| received.saturating_sub(stats.duplicates));
-        self.facts.totals = LogTotals { sent: stats.packets_sent, received, ..LogTotals::default() };
+        self.facts.totals = LogTotals { sent: stats.packets_sent, received, ..stats.rtt.within(|_| 1) };
         self.facts.notes.extend(note(stats.duplicates, "duplicate answer", "left out"));
     }
 
@@ -255,6 +256,7 @@ mod tests {
         for (from, to, due) in [
             ("\"packets_sent\": 3", "\"packets_sent\": 20", "20 sent, 3 in its rows"),
             ("\"duplicates\": 1", "\"duplicates\": 0", "3 received, 2 in its rows"),
+            ("\"max\": 195000", "\"max\": 211000", "a maximum of 211 µs, 195 µs in its rows"),
         ] {
             let (_, end) = log(&LOG.replace(from, to));
             assert_eq!(end.contradictions, [due]);

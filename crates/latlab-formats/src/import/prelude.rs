@@ -2,7 +2,7 @@
 
 pub(super) use memchr::memmem;
 
-pub(super) use super::check::{LogTotals, StatedValue, note};
+pub(super) use super::check::{LogTotals, StatedTimes, StatedValue, note};
 pub(super) use super::fault::LogFault;
 pub(super) use super::field::{LogField, TOTAL_MAX, bounded, cells, unit_of, whole, words};
 pub(super) use super::form::captured;
