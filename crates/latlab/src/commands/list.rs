@@ -277,7 +277,7 @@ fn word(path: &Path, is_usual_store: bool) -> String {
 }
 
 fn show_recording(listing: &Listing, experiment: Option<&PathBuf>, is_usual_store: bool) -> ListingView {
-    let manifest = listing.manifest.as_ref();
+    let manifest = listing.manifest.as_deref();
     let (state, reason) = state(listing);
     ListingView {
         recording: listing.path.display().to_string(),
