@@ -52,8 +52,8 @@ enum StoreEnd {
 pub struct Listing {
     pub path: PathBuf,
     pub state: ListingState,
-    /// Manifest of the recording, if readable.
-    pub manifest: Option<Manifest>,
+    /// Manifest of the recording, if readable; some 15 kB.
+    pub manifest: Option<Box<Manifest>>,
 }
 
 /// The state of a recording in a store.
@@ -222,8 +222,8 @@ impl Store {
         self.list_as(|listing| listing)
     }
 
-    /// What `keep` keeps of each recording, the newest first; nothing if the store does not exist. One manifest takes some
-    /// 50 kB. A directory without one is a damaged recording if it holds data or is named like one; other directories are
+    /// What `keep` keeps of each recording, the newest first; nothing if the store does not exist. A
+    /// directory without one is a damaged recording if it holds data or is named like one; other directories are
     /// left out. Unfinished recordings are not finished by this.
     ///
     /// # Errors
@@ -248,7 +248,7 @@ impl Store {
 
     /// The manifests of the recordings that can be read, in the order in which the system names them.
     pub fn manifests(&self) -> impl Iterator<Item = Manifest> {
-        self.recordings().filter_map(|path| look_at(path).manifest)
+        self.recordings().filter_map(|path| look_at(path).manifest.map(|manifest| *manifest))
     }
 
     /// Whether there are recordings, sound or damaged. A directory that cannot be read may have some.
@@ -291,7 +291,7 @@ fn look_at(path: PathBuf) -> Listing {
     let opened = Directory::open(&path).map_err(RecordingError::refused("open", &path));
     let pid = opened.as_ref().ok().and_then(spool::holder);
     let (manifest, error) = match opened.and_then(|directory| manifest_file::read(&directory)) {
-        Ok(manifest) => (Some(manifest), None),
+        Ok(manifest) => (Some(Box::new(manifest)), None),
         Err(RecordingError::NotARecording { path }) => {
             (None, Some(RecordingError::damaged(path.join(MANIFEST), "it is missing")))
         }

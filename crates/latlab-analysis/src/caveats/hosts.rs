@@ -6,7 +6,7 @@ use super::rule::{Rule, Topic, raised};
 use crate::diagnostics::Severity::{Fatal, Note, Warning};
 use crate::diagnostics::{Caveat, Severity};
 use crate::facts::load::{CPUS, SHARE};
-use crate::facts::{CgroupFacts, ClockAnchor, HostFacts, LoadReport, RealTimePause, Restoration, SettingFacts};
+use crate::facts::{ClockAnchor, HostFacts, LoadReport, RealTimePause, Restoration, SettingFacts};
 use crate::host_samples::HostAccumulator;
 use crate::limits::{
     FOREIGN_EVERYWHERE, FOREIGN_NOTE, FOREIGN_WARNING, FREQUENCY_DRIFT, FREQUENCY_READINGS, STEAL, STEAL_IN_A_SECOND,
@@ -58,15 +58,13 @@ pub(super) const OF_ENDS: &[Rule<End<'_>>] = &[
         code: "cpu-quota",
         raise: |end| {
             let (before, after) = (&end.host()?.cgroup, &end.facts().after.as_ref()?.cgroup);
-            let more =
-                |of: fn(&CgroupFacts) -> Option<u64>| of(after)?.checked_sub(of(before)?).filter(|more| *more > 0);
-            let (periods, stopped) = (more(|group| group.throttled_periods)?, more(|group| group.throttled_ns)?);
+            let periods = after.throttled_periods?.checked_sub(before.throttled_periods?).filter(|more| *more > 0)?;
             let (quota, periods) = (general(after.cpu_quota?, 3), grouped(periods));
-            let (stopped, name) = (span(Nanos(stopped as i64)), end.name());
-            let message = format!(
-                "a quota of {quota} CPU(s) stopped latlab on {name} in {periods} periods, for {stopped} in all"
-            );
-            Some((Warning, message))
+            let name = end.name();
+            Some((
+                Warning,
+                format!("a quota of {quota} CPU(s) stopped latlab on {name} in {periods} periods of the run"),
+            ))
         },
         effect: "what was due in such a pause is late by up to a period of the quota, usually 100 ms",
         hint: |_| {

@@ -150,8 +150,6 @@ pub struct CgroupFacts {
     pub cpu_quota: Option<f64>,
     /// Periods in which it had used this up and was stopped for the rest, since it was made.
     pub throttled_periods: Option<u64>,
-    pub throttled_ns: Option<u64>,
-    /// The CPUs of its cpuset, as the kernel lists them.
     pub cpus: Option<String>,
     pub memory_limit_bytes: Option<u64>,
 }

@@ -8,7 +8,7 @@ use crate::analysis::comparison::impossible_words;
 use crate::analysis::experiment::{
     ExperimentCost, LostBaseline, Rehearsal, ShortRuns, experiment_cost, lost_baselines, rehearsal, short_runs,
 };
-use crate::diagnostics::Colour;
+use crate::diagnostics::{Colour, Failure};
 use crate::facts::ExcludedCondition;
 use crate::heading::planned_heading;
 use crate::plan::hooks::BEFORE_BLOCK;
@@ -294,8 +294,18 @@ pub struct SystemdUnit<'a> {
 }
 
 /// The text of the unit file.
-pub fn systemd_unit(unit: &SystemdUnit<'_>) -> String {
-    format!(
+///
+/// # Errors
+/// A path that no line of a unit can hold.
+pub fn systemd_unit(unit: &SystemdUnit<'_>) -> Result<String, Failure> {
+    let is_line =
+        |path: &Path| path.to_str().is_some_and(|text| !text.contains(char::is_control) && !text.ends_with('\\'));
+    if let Some(path) = [unit.program, unit.here, unit.directory].into_iter().find(|path| !is_line(path)) {
+        return Err(Failure::request(format!("cannot write `{}` into a unit", path.display()))
+            .because("a line of a unit cannot hold this path")
+            .hint("rename it, or run from another directory"));
+    }
+    Ok(format!(
         "[Unit]\n\
          Description=latlab experiment {name}\n\
          After=network-online.target time-sync.target\n\
@@ -317,7 +327,7 @@ pub fn systemd_unit(unit: &SystemdUnit<'_>) -> String {
         program = quoted(unit.program),
         directory = quoted(unit.directory),
         keep_going = if unit.keep_going { " --keep-going" } else { "" },
-    )
+    ))
 }
 
 /// One word of a command line (systemd.service(5)): quoted, with `\`, `"`, `$` and `%` taken literally.

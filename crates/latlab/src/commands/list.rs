@@ -85,7 +85,6 @@ struct ListedRecording {
     listing: Listing,
     experiment: Option<PathBuf>,
     view: ListingView,
-    /// Whether the filter passes it.
     is_listed: bool,
 }
 
@@ -113,12 +112,12 @@ impl StoreContents {
         // Other commands find the recordings of the usual store by name, without `--store`.
         let is_usual = typed.store.store.is_none() && runs.is_none();
         let path = runs.as_deref().unwrap_or(store);
-        let mut all = AllRecordings::default();
+        let mut tags = BTreeSet::new();
         let mut recording = |listing: Listing, experiment: Option<&PathBuf>| {
-            all.add(&listing);
+            let own = listing.manifest.iter().flat_map(|manifest| &manifest.spec.tags);
+            tags.extend(own.map(|(key, value)| format!("{key}={value}")));
             let mut view = show_recording(&listing, experiment, is_usual);
             if !typed.json.json {
-                // A third of what is kept of a recording, which only the document shows.
                 view.condition = None;
             }
             let is_listed = is_listed(filter, &listing);
@@ -152,9 +151,9 @@ impl StoreContents {
             recordings.extend(runs);
         }
         let is_empty = recordings.is_empty() && directories.is_empty();
+        let is_unmatched = experiments.is_empty() && !is_empty && !recordings.iter().any(|one| one.is_listed);
+        let unmatched = is_unmatched.then(|| unmatched(&recordings, &tags, directories.len()));
         recordings.retain(|one| one.is_listed);
-        let is_unmatched = experiments.is_empty() && !is_empty && recordings.is_empty();
-        let unmatched = is_unmatched.then(|| all.unmatched(directories.len()));
         Ok(StoreContents { recordings, experiments, unmatched })
     }
 
@@ -234,53 +233,32 @@ impl StoreContents {
 /// The most tags of a store that are named.
 const TAGS_SHOWN: usize = 5;
 
-/// What the recordings of a store have, listed or not.
-#[derive(Default)]
-struct AllRecordings {
-    count: usize,
-    kinds: BTreeMap<&'static str, usize>,
-    starts: BTreeSet<Timestamp>,
-    tags: BTreeSet<String>,
-}
-
-impl AllRecordings {
-    fn add(&mut self, listing: &Listing) {
-        self.count += 1;
-        self.starts.extend(listing.start());
-        if let Some(manifest) = &listing.manifest {
-            *self.kinds.entry(manifest.kind.word()).or_default() += 1;
-            self.tags.extend(manifest.spec.tags.iter().map(|(key, value)| format!("{key}={value}")));
-        }
-    }
-
-    /// Says that nothing matches, and what could.
-    fn unmatched(&self, experiments: usize) -> String {
-        let AllRecordings { kinds, starts, tags, .. } = self;
-        let kinds: Vec<String> =
-            kinds.iter().map(|(kind, count)| format!("{} {kind}", grouped(*count as u64))).collect();
-        let kinds = if kinds.is_empty() { String::new() } else { format!(" ({})", kinds.join(", ")) };
-        let experiments =
-            if experiments == 0 { String::new() } else { format!(" and {}", counted(experiments, "experiment")) };
-        let minute = |start: &Timestamp| start.strftime("%Y-%m-%dT%H:%MZ").to_string();
-        let starts = match (starts.first().map(minute), starts.last().map(minute)) {
-            (Some(first), Some(last)) if first == last => format!(" of {first}"),
-            (Some(first), Some(last)) => format!(" of {first} to {last}"),
-            _ => String::new(),
-        };
-        let shown: Vec<&str> = tags.iter().take(TAGS_SHOWN).map(String::as_str).collect();
-        let others = match tags.len() - shown.len() {
-            0 => String::new(),
-            others => format!(" and {} more", grouped(others as u64)),
-        };
-        let tags = match tags.len() {
-            0 => "without tags".to_owned(),
-            _ => format!("with the tags {}{others}", shown.join(", ")),
-        };
-        format!(
-            "nothing matches: the store has {}{kinds}{experiments}{starts}, {tags}",
-            counted(self.count, "recording")
-        )
-    }
+/// Says that nothing matches, and what could: kinds, starts and `tags` of the `recordings` in the store.
+fn unmatched(recordings: &[ListedRecording], tags: &BTreeSet<String>, experiments: usize) -> String {
+    let mut kinds: BTreeMap<&str, usize> = BTreeMap::new();
+    recordings.iter().filter_map(|one| one.view.kind.as_deref()).for_each(|kind| *kinds.entry(kind).or_default() += 1);
+    let kinds: Vec<String> = kinds.iter().map(|(kind, count)| format!("{} {kind}", grouped(*count as u64))).collect();
+    let kinds = if kinds.is_empty() { String::new() } else { format!(" ({})", kinds.join(", ")) };
+    let experiments =
+        if experiments == 0 { String::new() } else { format!(" and {}", counted(experiments, "experiment")) };
+    let starts: BTreeSet<Timestamp> = recordings.iter().filter_map(|one| one.view.start).collect();
+    let minute = |start: &Timestamp| start.strftime("%Y-%m-%dT%H:%MZ").to_string();
+    let starts = match (starts.first().map(minute), starts.last().map(minute)) {
+        (Some(first), Some(last)) if first == last => format!(" of {first}"),
+        (Some(first), Some(last)) => format!(" of {first} to {last}"),
+        _ => String::new(),
+    };
+    let shown: Vec<&str> = tags.iter().take(TAGS_SHOWN).map(String::as_str).collect();
+    let others = match tags.len() - shown.len() {
+        0 => String::new(),
+        others => format!(" and {} more", grouped(others as u64)),
+    };
+    let tags =
+        if tags.is_empty() { "without tags".to_owned() } else { format!("with the tags {}{others}", shown.join(", ")) };
+    format!(
+        "nothing matches: the store has {}{kinds}{experiments}{starts}, {tags}",
+        counted(recordings.len(), "recording")
+    )
 }
 
 fn is_listed(filter: &ListFilterArgs, listing: &Listing) -> bool {
@@ -299,7 +277,7 @@ fn word(path: &Path, is_usual_store: bool) -> String {
 }
 
 fn show_recording(listing: &Listing, experiment: Option<&PathBuf>, is_usual_store: bool) -> ListingView {
-    let manifest = listing.manifest.as_ref();
+    let manifest = listing.manifest.as_deref();
     let (state, reason) = state(listing);
     ListingView {
         recording: listing.path.display().to_string(),

@@ -1,6 +1,7 @@
 //! `latlab ping`, `latlab wakeup` and `latlab stream`: measure a plan, and print the summaries of its runs.
 
 use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Once};
@@ -17,12 +18,15 @@ use crate::cli::resolve::{MeasureJob, OutputSpec, expect_feasible_intervals};
 use crate::clock::{Clock, Monotonic};
 use crate::console::{Console, Progress, RedrawCost, Verbosity, leave_full_screen};
 use crate::diagnostics::{Caveat, Failure, Outcome, Severity, refused};
+use crate::experiment::in_one_line;
 use crate::facts::CommandLine;
 use crate::host::HostRoot;
 use crate::host::facts::{self, Interface};
-use crate::measure::{self, LiveCounts, LiveProgress, MeasureError, PlanOutcome, RecordingTarget, UnansweredProbes};
+use crate::measure::{
+    self, LiveCounts, LiveProgress, MeasureError, PlanOutcome, RecordingTarget, UnansweredProbes, refusal_of,
+};
 use crate::metric::Metric;
-use crate::plan::{Kind, Plan, RunSpec, defaults};
+use crate::plan::{Experiment, Kind, Plan, RunSpec, defaults};
 use crate::platform::SignalWatch;
 use crate::recording::manifest::AGENT_VERSION;
 use crate::recording::{ProbeCounts, Store};
@@ -189,6 +193,16 @@ pub(super) fn warn_of_real_time<'a>(plans: impl IntoIterator<Item = &'a Plan>, c
     if let Some(warning) = plans.into_iter().find_map(|plan| real_time_warning(plan, facts)) {
         console.caveat(&warning);
     }
+}
+
+/// Warns of what this user may not do that `experiment` needs, each once.
+pub(super) fn warn_of_refusals(experiment: &Experiment, console: &Console) {
+    let mut tried = BTreeSet::new();
+    let needs = |run: &&RunSpec| format!("{:?}", (&run.target, &run.here, &run.peer, &run.settings));
+    let runs = experiment.conditions.iter().flat_map(|condition| &condition.plan.runs);
+    let runs = runs.filter(|run| tried.insert(needs(run)));
+    let refused: BTreeMap<_, _> = runs.filter_map(refusal_of).map(|it| (in_one_line(&it), it.hint)).collect();
+    refused.iter().for_each(|(message, hint)| console.warning(message, hint.as_deref()));
 }
 
 /// Handles signals while `plans` are measured; a second signal restores the host before it ends the process.

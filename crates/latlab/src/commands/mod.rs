@@ -117,13 +117,11 @@ fn dispatch(command: Command, line: &CommandLine, console: Console) -> Result<Ou
     }
 }
 
-/// Keeps this process below the memory limit of its control group: an allocation that fails is reported (exit code 3), and
-/// beyond the limit the kernel kills. An eighth is left for the kernel's own pages.
+/// Lets allocations fail (exit code 3) before the control group has too little memory, for which the kernel kills.
 fn stay_within_memory() {
     let Some(limit) = memory_limit(&HostRoot::for_knobs()) else { return };
     let found = getrlimit(Resource::Data);
     let current = Some(found.current.unwrap_or(u64::MAX).min(limit - limit / 8));
-    // A refusal leaves the kernel to judge.
     let _ = setrlimit(Resource::Data, Rlimit { current, ..found });
 }
 

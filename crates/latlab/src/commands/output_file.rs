@@ -24,7 +24,7 @@ pub(super) struct OutputFile {
 
 impl OutputFile {
     /// Begins the file at `path`. A file that replaces another one gets its mode, and its owner if this process is root's.
-    pub(super) fn create(path: &Path) -> io::Result<OutputFile> {
+    fn create(path: &Path) -> io::Result<OutputFile> {
         let replaced = fs::symlink_metadata(path).ok().filter(Metadata::is_file);
         let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
         // Narrower than the mode of a file to replace, until it has that mode.
@@ -37,7 +37,7 @@ impl OutputFile {
         Ok(OutputFile { file: BufWriter::new(file), next, path: path.to_owned() })
     }
 
-    pub(super) fn commit(mut self) -> io::Result<()> {
+    fn commit(mut self) -> io::Result<()> {
         self.file.flush()?;
         self.file.get_ref().sync_data()?;
         Ok(self.next.persist(&self.path)?)
@@ -54,19 +54,9 @@ fn keep_access(file: &File, replaced: &Metadata) -> io::Result<()> {
     file.set_permissions(Permissions::from_mode(0o777 & replaced.mode()))
 }
 
-impl Write for OutputFile {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.file.write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.file.flush()
-    }
-}
-
 /// Where a stream of bytes goes.
 pub(super) enum OutputTarget<'a> {
-    File(OutputFile, PathBuf),
+    File(OutputFile),
     /// A pipe, a device, or standard output.
     Stream(BufWriter<File>, Option<PathBuf>),
     Terminal(TerminalLines<'a>),
@@ -116,7 +106,7 @@ impl<'a> OutputTarget<'a> {
                 path.display()
             ))
             .hint("`--force` replaces it; `-o FILE` names another file")),
-            _ => Ok(OutputTarget::File(OutputFile::create(path).map_err(failed)?, path.to_owned())),
+            _ => Ok(OutputTarget::File(OutputFile::create(path).map_err(failed)?)),
         }
     }
 
@@ -125,21 +115,25 @@ impl<'a> OutputTarget<'a> {
     /// # Errors
     /// If it cannot be written. A pipe whose reader has gone is not an error.
     pub(super) fn conclude(mut self) -> Result<(), Failure> {
-        let (written, path) = match self {
-            OutputTarget::File(file, path) => (file.commit(), Some(path)),
-            OutputTarget::Stream(ref mut stream, ref path) => (stream.flush(), path.clone()),
-            OutputTarget::Terminal(ref mut lines) => (lines.flush(), None),
+        let path = self.path().map(Path::to_owned);
+        let written = match self {
+            OutputTarget::File(file) => file.commit(),
+            OutputTarget::Stream(ref mut stream, _) => stream.flush(),
+            OutputTarget::Terminal(ref mut lines) => lines.flush(),
         };
         OutputTarget::judged(written, path.as_deref())
     }
 
     pub(super) fn judge(&self, written: io::Result<()>) -> Result<(), Failure> {
-        let path = match self {
-            OutputTarget::File(_, path) => Some(path.as_path()),
+        OutputTarget::judged(written, self.path())
+    }
+
+    fn path(&self) -> Option<&Path> {
+        match self {
+            OutputTarget::File(file) => Some(&file.path),
             OutputTarget::Stream(_, path) => path.as_deref(),
             OutputTarget::Terminal(_) => None,
-        };
-        OutputTarget::judged(written, path)
+        }
     }
 
     fn judged(written: io::Result<()>, path: Option<&Path>) -> Result<(), Failure> {
@@ -153,7 +147,7 @@ impl<'a> OutputTarget<'a> {
 impl OutputTarget<'_> {
     fn writer(&mut self) -> &mut dyn Write {
         match self {
-            OutputTarget::File(file, _) => file,
+            OutputTarget::File(file) => &mut file.file,
             OutputTarget::Stream(stream, _) => stream,
             OutputTarget::Terminal(lines) => lines,
         }
@@ -252,20 +246,20 @@ mod tests {
         let path = directory.path().join("x.csv");
         let names = || fs::read_dir(directory.path()).expect("readable").count();
         let mut broken = OutputFile::create(&path).expect("created");
-        broken.write_all(b"half").expect("written");
+        broken.file.write_all(b"half").expect("written");
         assert!(!path.exists() && names() == 1);
         drop(broken);
         assert_eq!(names(), 0);
         fs::write(&path, "old").expect("written");
         let mut whole = OutputFile::create(&path).expect("created");
-        whole.write_all(b"new").expect("written");
+        whole.file.write_all(b"new").expect("written");
         whole.commit().expect("renamed");
         assert_eq!((fs::read_to_string(&path).expect("readable").as_str(), names()), ("new", 1));
     }
 
     fn write(path: &Path, text: &str) -> io::Result<()> {
         let mut file = OutputFile::create(path)?;
-        file.write_all(text.as_bytes())?;
+        file.file.write_all(text.as_bytes())?;
         file.commit()
     }
 

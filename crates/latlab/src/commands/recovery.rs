@@ -93,7 +93,6 @@ fn unrecovered_finding(one: &Unrecovered) -> Finding {
     }
     let (cause, fix) = match untrusted(&one.source) {
         Some(found) => (found.cause(), found.remedy()),
-        // Content that is damaged: all else may be read later.
         None if matches!(one.source.kind(), io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof) => {
             (in_words(&one.source), format!("restore the values that it lists by hand, then remove `{path}`"))
         }

@@ -22,7 +22,7 @@ use crate::experiment::{
 };
 use crate::facts::{ExcludedCondition, RecipeFacts, RunOutcome};
 use crate::host::HostRoot;
-use crate::measure::{absence_of, refusal_of};
+use crate::measure::absence_of;
 use crate::plan::defaults::EXPERIMENT_FILE_MAX_BYTES;
 use crate::plan::{BetweenBlocks, Experiment, ExperimentCondition, RunSpec, Target, condition_words};
 use crate::platform::input_file;
@@ -38,8 +38,7 @@ use crate::units::human::shell_word;
 pub(super) fn run(job: &RunJob, console: &Console) -> Result<Outcome, Failure> {
     let gates = measure_and_report::gates(&job.typed.gates)?;
     if let (true, RunSource::Typed(typed, _)) = (job.typed.ab.print_file, &job.source) {
-        console.data(&typed.text)?;
-        return Ok(Outcome::Done);
+        return console.data(&typed.text).map(|()| Outcome::Done);
     }
     let settled = settle(job)?;
     warn_of_gone_runs(&settled, console);
@@ -49,7 +48,7 @@ pub(super) fn run(job: &RunJob, console: &Console) -> Result<Outcome, Failure> {
     }
     let reporter = Reporter { settled: &settled, gates, typed: &job.typed, console };
     if job.typed.going_on.dry_run {
-        warn_of_refusals(&settled.job.experiment, console);
+        measure_and_report::warn_of_refusals(&settled.job.experiment, console);
         let (state, style) = (settled.state.as_ref(), console.data_style());
         console.data(&plan(&settled.plan(state, &settled.not_measured(state), true), style))?;
         return Ok(Outcome::Done);
@@ -246,16 +245,6 @@ fn expect_comparison(settled: &SettledExperiment) -> Result<(), Failure> {
         .hint(format!("{change} in `{file}`, or measure on a host that has this")))
 }
 
-/// Warns of what this user may not do that `experiment` needs, each once.
-fn warn_of_refusals(experiment: &Experiment, console: &Console) {
-    let mut tried = BTreeSet::new();
-    let needs = |run: &&RunSpec| format!("{:?}", (&run.target, &run.here, &run.peer, &run.settings));
-    let runs = experiment.conditions.iter().flat_map(|condition| &condition.plan.runs);
-    let refused = runs.filter(|run| tried.insert(needs(run))).filter_map(refusal_of);
-    let refused: BTreeMap<String, Option<String>> = refused.map(|it| (in_one_line(&it), it.hint)).collect();
-    refused.iter().for_each(|(message, hint)| console.warning(message, hint.as_deref()));
-}
-
 /// Warns of judged runs of an experiment to continue that are gone: its gates are broken at the end, however long it takes.
 fn warn_of_gone_runs(settled: &SettledExperiment, console: &Console) {
     let (Some(directory), Some(state)) = (&settled.source.directory, &settled.state) else { return };
@@ -438,19 +427,13 @@ fn print_unit(settled: &SettledExperiment, keep_going: bool, console: &Console) 
             .because("the unit continues one experiment; it must not start another at each boot")
             .hint("start it with `latlab run`; print the unit when it asks for a reboot"));
     };
-    let program = std::env::current_exe().map_err(refused("find this program"))?;
-    let here = std::env::current_dir().map_err(refused("find the working directory"))?;
-    let directory = directory.canonicalize().map_err(refused("find the experiment's directory"))?;
-    let is_line =
-        |path: &Path| path.to_str().is_some_and(|text| !text.contains(char::is_control) && !text.ends_with('\\'));
-    if let Some(path) = [&program, &here, &directory].into_iter().find(|path| !is_line(path)) {
-        return Err(Failure::request(format!("cannot write `{}` into a unit", path.display()))
-            .because("a line of a unit cannot hold this path")
-            .hint("rename it, or run from another directory"));
-    }
-    let name = &settled.job.experiment.name;
-    let (program, here, directory) = (&program, &here, &directory);
-    console.data(&systemd_unit(&SystemdUnit { name, program, here, directory, keep_going }))?;
+    console.data(&systemd_unit(&SystemdUnit {
+        name: &settled.job.experiment.name,
+        program: &std::env::current_exe().map_err(refused("find this program"))?,
+        here: &std::env::current_dir().map_err(refused("find the working directory"))?,
+        directory: &directory.canonicalize().map_err(refused("find the experiment's directory"))?,
+        keep_going,
+    })?)?;
     console.note(
         "as root: write it to `/etc/systemd/system/latlab-experiment.service`, then `systemctl enable latlab-experiment`; \
          add `User=` where the experiment needs no root",

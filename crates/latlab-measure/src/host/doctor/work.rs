@@ -33,9 +33,8 @@ pub(super) fn check(evidence: &HostEvidence<'_>) -> Vec<Finding> {
 fn cpu_quota(evidence: &HostEvidence<'_>) -> Option<Finding> {
     let group = &evidence.facts.cgroup;
     let (quota, periods) = (human::general(group.cpu_quota?, 3), human::grouped(group.throttled_periods.unwrap_or(0)));
-    let message = format!(
-        "the control group of this process gets the time of {quota} CPU(s), and was stopped in {periods} periods so far"
-    );
+    let message =
+        format!("the control group gets the time of {quota} CPU(s), and was stopped in {periods} periods so far");
     let fix = "lift the quota: `cpu.max` of the group, `--cpus` of a container, `CPUQuota=` of a unit";
     Some(Finding::new(FindingSeverity::Warning, "cpu-quota", message, fix))
 }

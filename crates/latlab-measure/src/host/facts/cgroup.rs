@@ -12,18 +12,17 @@ const MOUNT: &str = "sys/fs/cgroup";
 const NO_LIMIT: u64 = 1 << 62;
 
 pub(super) fn read(root: &HostRoot, known: &mut FactReader) -> CgroupFacts {
-    let groups = groups(root, "cpu").into_iter().filter_map(|group| Some((quota(root, &group)?, group)));
-    let (quotas, groups): (Vec<f64>, Vec<String>) = groups.unzip();
+    let limits = |group: String| Some((quota(root, &group)?, root.text(&format!("{group}/cpu.stat")).ok()?));
+    let (quotas, stats): (Vec<f64>, Vec<String>) = groups(root, "cpu").into_iter().filter_map(limits).unzip();
     let cpu_quota = quotas.into_iter().min_by(f64::total_cmp).ok_or("it has no quota");
-    let throttled = |key: &str| groups.iter().filter_map(|group| stat(root, group, key)).sum::<u64>();
-    let throttled_ns = || throttled("throttled_usec") * 1_000 + throttled("throttled_time");
+    let periods = |line: &str| line.strip_prefix("nr_throttled ")?.trim().parse::<u64>().ok();
+    let throttled_periods = stats.iter().flat_map(|stat| stat.lines()).filter_map(periods).sum();
     CgroupFacts {
         cpu_quota: known.fact("cgroup.cpu_quota", || Ok(cpu_quota?)),
-        throttled_periods: known.fact("cgroup.throttled_periods", || Ok(cpu_quota.map(|_| throttled("nr_throttled"))?)),
-        throttled_ns: known.fact("cgroup.throttled_ns", || Ok(cpu_quota.map(|_| throttled_ns())?)),
-        cpus: known.fact("cgroup.cpus", || cpus(root).ok_or_else(|| "it has no cpuset".into())),
+        throttled_periods: known.fact("cgroup.throttled_periods", || Ok(cpu_quota.map(|_| throttled_periods)?)),
+        cpus: known.fact("cgroup.cpus", || Ok(cpus(root).ok_or("it has no cpuset")?)),
         memory_limit_bytes: known
-            .fact("cgroup.memory_limit_bytes", || memory_limit(root).ok_or_else(|| "it has no limit".into())),
+            .fact("cgroup.memory_limit_bytes", || Ok(memory_limit(root).ok_or("it has no limit")?)),
     }
 }
 
@@ -34,8 +33,7 @@ pub fn memory_limit(root: &HostRoot) -> Option<u64> {
     groups(root, "memory").into_iter().filter_map(limit).min().filter(|limit| *limit < NO_LIMIT)
 }
 
-/// The directories of this process's group for `controller` and of those above it, the nearest first. In a container some
-/// of them may not exist.
+/// The directories of the group for `controller` and of those above it, the nearest first; some may not exist here.
 fn groups(root: &HostRoot, controller: &str) -> Vec<String> {
     let text = root.text("proc/self/cgroup").unwrap_or_default();
     let mut found = Vec::new();
@@ -54,26 +52,17 @@ fn groups(root: &HostRoot, controller: &str) -> Vec<String> {
 /// CPUs whose time the group gets.
 fn quota(root: &HostRoot, group: &str) -> Option<f64> {
     let number = |file: &str| root.number::<f64>(&format!("{group}/{file}")).ok();
-    let (quota, period) = match root.text(&format!("{group}/cpu.max")) {
-        Ok(both) => {
-            both.split_once(' ').and_then(|(quota, period)| Some((quota.parse().ok()?, period.parse().ok()?)))?
-        }
+    let (quota, period) = match root.text(&format!("{group}/cpu.max")).as_deref().map(|both| both.split_once(' ')) {
+        Ok(both) => (both?.0.parse().ok()?, both?.1.parse().ok()?),
         Err(_) => (number("cpu.cfs_quota_us")?, number("cpu.cfs_period_us")?),
     };
     (quota > 0.0).then_some(quota / period)
 }
 
-fn stat(root: &HostRoot, group: &str, key: &str) -> Option<u64> {
-    let text = root.text(&format!("{group}/cpu.stat")).ok()?;
-    text.lines().find_map(|line| line.strip_prefix(key)?.trim().parse().ok())
-}
-
 fn cpus(root: &HostRoot) -> Option<String> {
-    let text = |group: String| {
-        let text = |file: &str| root.text(&format!("{group}/{file}")).ok();
-        text("cpuset.cpus.effective").or_else(|| text("cpuset.effective_cpus"))
-    };
-    groups(root, "cpuset").into_iter().filter_map(text).find(|cpus| !cpus.is_empty())
+    let text = |group: &String, file: &str| root.text(&format!("{group}/{file}")).ok();
+    let cpus = |group| text(&group, "cpuset.cpus.effective").or_else(|| text(&group, "cpuset.effective_cpus"));
+    groups(root, "cpuset").into_iter().filter_map(cpus).find(|cpus| !cpus.is_empty())
 }
 
 #[cfg(test)]
@@ -92,14 +81,13 @@ mod tests {
         let expected = CgroupFacts {
             cpu_quota: Some(0.2),
             throttled_periods: Some(7),
-            throttled_ns: Some(90_000_000),
             cpus: Some("1-2".into()),
             memory_limit_bytes: Some(64 << 20),
         };
         let unified = FakeHost::new()
             .with("proc/self/cgroup", "0::/pod/latlab\n")
             .with("sys/fs/cgroup/pod/cpu.max", "20000 100000\n")
-            .with("sys/fs/cgroup/pod/cpu.stat", "nr_periods 9\nnr_throttled 7\nthrottled_usec 90000\n")
+            .with("sys/fs/cgroup/pod/cpu.stat", "nr_periods 9\nnr_throttled 7\n")
             .with("sys/fs/cgroup/pod/latlab/cpu.max", "max 100000\n")
             .with("sys/fs/cgroup/pod/latlab/cpuset.cpus.effective", "1-2\n")
             .with("sys/fs/cgroup/pod/memory.max", "67108864\n")
@@ -110,7 +98,7 @@ mod tests {
             .with("proc/self/cgroup", "4:memory:/docker/1\n3:cpuset:/docker/1\n1:cpu,cpuacct:/docker/1\n0::/\n")
             .with("sys/fs/cgroup/cpu/cpu.cfs_quota_us", "20000\n")
             .with("sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n")
-            .with("sys/fs/cgroup/cpu/cpu.stat", "nr_periods 9\nnr_throttled 7\nthrottled_time 90000000\n")
+            .with("sys/fs/cgroup/cpu/cpu.stat", "nr_periods 9\nnr_throttled 7\n")
             .with("sys/fs/cgroup/cpuset/cpuset.effective_cpus", "1-2\n")
             .with("sys/fs/cgroup/memory/memory.limit_in_bytes", "67108864\n");
         assert_eq!(of(&old), expected);

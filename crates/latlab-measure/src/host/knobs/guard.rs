@@ -65,17 +65,12 @@ impl HostGuard {
     }
 
     /// Refuses a file that this process may not write.
-    ///
-    /// # Errors
-    /// [`KnobError::Refused`].
     pub fn expect_writable(&self) -> Result<(), KnobError> {
-        self.changes.iter().try_for_each(|change| {
-            let refused = |source: Errno| {
-                let (setting, place) = (change.setting.clone(), change.knob.to_string());
-                KnobError::Refused { setting, place, source: source.into() }
-            };
-            let file = change.knob.file();
-            file.map_or(Ok(()), |file| access(self.root.path(&file), Access::WRITE_OK).map_err(refused))
+        let mut files = self.changes.iter().filter_map(|change| Some((change, change.knob.file()?)));
+        files.try_for_each(|(change, file)| {
+            let (setting, place) = (change.setting.clone(), change.knob.to_string());
+            let refused = |source: Errno| KnobError::Refused { setting, place, source: source.into() };
+            access(self.root.path(&file), Access::WRITE_OK).map_err(refused)
         })
     }
 
