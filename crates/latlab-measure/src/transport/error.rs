@@ -139,6 +139,23 @@ impl TransportError {
 
 impl Explain for TransportError {
     fn explain(&self) -> Failure {
+        match self {
+            TransportError::Bind { local: address, source }
+            | TransportError::Connect { peer: address, source }
+            | TransportError::Connection { peer: address, source }
+                if lacks_zone(*address, source) =>
+            {
+                Failure::request(self)
+                    .because("each interface has such addresses of its own (link-local, RFC 4007), and none is named")
+                    .hint(format!("name the interface: `{}%IFACE`; `ip link` lists those of this host", address.ip()))
+            }
+            _ => self.explain_other(),
+        }
+    }
+}
+
+impl TransportError {
+    fn explain_other(&self) -> Failure {
         let failure = Failure::world(self);
         match self {
             TransportError::Unresolvable { host, source } => failure.because(resolver_words(source)).hint(format!(
@@ -163,15 +180,6 @@ impl Explain for TransportError {
                     }
                     _ => failure,
                 }
-            }
-            TransportError::Bind { local: address, source }
-            | TransportError::Connect { peer: address, source }
-            | TransportError::Connection { peer: address, source }
-                if lacks_zone(*address, source) =>
-            {
-                Failure::request(self)
-                    .because("each interface has such addresses of its own (link-local, RFC 4007), and none is named")
-                    .hint(format!("name the interface: `{}%IFACE`; `ip link` lists those of this host", address.ip()))
             }
             TransportError::Bind { local, source } => {
                 hinted(failure.because(explain(source)), bind_hint(*local, source))
