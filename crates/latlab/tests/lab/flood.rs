@@ -86,7 +86,7 @@ fn answers((transport, session): &mut (UdpTransport, NativeSession), count: u64)
     let mut buffer = [0; 64];
     let mut is_answered = |seq| {
         transport.send(session.encode(Seq(seq))).expect("sent");
-        let until = Instant::now() + Duration::from_millis(200);
+        let until = Instant::now() + Duration::from_secs(2);
         while Instant::now() < until {
             let received = transport.receive(&mut buffer, Nanos::from_millis(50)).expect("a working socket");
             let answer = received.and_then(|bytes| session.decode(&buffer[..bytes], Monotonic.now()));
@@ -96,7 +96,8 @@ fn answers((transport, session): &mut (UdpTransport, NativeSession), count: u64)
         }
         false
     };
-    (0..count).filter(|seq| is_answered(*seq)).count() as u64
+    // So many losses decide the test.
+    count - (0..count).filter(|seq| !is_answered(*seq)).take(11).count() as u64
 }
 
 /// The number of openings that succeeded. Half of them come from one network, and half
