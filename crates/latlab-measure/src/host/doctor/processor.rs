@@ -64,7 +64,7 @@ fn same_cpu(evidence: &HostEvidence<'_>) -> Option<Finding> {
 fn absent(evidence: &HostEvidence<'_>, online: &[u16], cpu: u16) -> Option<Finding> {
     let list = evidence.facts.usable_cpus()?;
     (!online.contains(&cpu)).then(|| {
-        let message = format!("CPU {cpu} is not online, or not in the cpuset of this process: it may use {list}");
+        let message = format!("CPU {cpu} is not usable here: usable are {list}");
         Finding::new(FindingSeverity::Blocker, "cpu-absent", message, "choose one of these")
     })
 }
