@@ -77,8 +77,9 @@ bench-change BEFORE *ARGUMENTS:
 # shows that the benches run; the figures mean nothing
 bench-quick: (bench "--quick")
 
-# damaged recordings and experiments: the first 10,000 mutations; 15 minutes
+# damaged logs, recordings and experiments: the first 10,000 mutations; 15 minutes
 mutations RANGE="0..10000":
+    LATLAB_DAMAGED_LOGS=10000 cargo test --release --package latlab-formats --test logs
     LATLAB_MUTATIONS={{ RANGE }} cargo test --release --package latlab --test mutations -- --nocapture
 
 # a minute of each fuzz target from its kept corpus; needs a nightly toolchain and cargo-fuzz

@@ -192,6 +192,8 @@ fn no_value(cell: &LogField<'_>, fault: LogFault) -> LogFault {
             fault.hint("write decimals with a point, and thousands without a separator")
         }
         (_, Some(_)) => fault.of_all_rows(),
+        // Blanks of other kinds are separators of thousands: without such rows the large values are missing.
+        (text, _) if text[0].is_ascii_digit() && !text.is_ascii() => fault.of_all_rows(),
         (text, _) if text.iter().any(u8::is_ascii_digit) => fault,
         (text, _) => {
             let fault = fault.hint(format!("if it stands for a lost probe: `--lost '{}'`", cell.shown()));
@@ -205,7 +207,8 @@ impl LineParser for Table {
         let mut scan = Scan { text, at: 0 };
         let (mut end, mut taken) = (0, 0);
         let is_plain = self.line + 1 >= self.start && !self.is_decimal && self.count.is_none() && !self.is_open;
-        if is_plain && self.text_below.is_none() {
+        // Of the words for lost probes those that are usual are no numbers.
+        if is_plain && self.text_below.is_none() && self.lost == LOST {
             rows.are_of(self.metric);
             while let Some((value, id)) = self.plain_row(&mut scan) {
                 self.take(id, Some(value), 1, rows);

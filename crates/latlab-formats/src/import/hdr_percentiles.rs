@@ -3,6 +3,8 @@
 //! before, at the upper end of their step. Of the two tables of `wrk2 -U` the first is read, which counts from when a request was due.
 
 use super::prelude::*;
+use crate::units::human::span;
+
 pub(super) fn open(options: &LogOptions) -> OpenedLog {
     Ok(Box::new(PercentileLog { given: options.unit, metric: options.metric, ..PercentileLog::default() }))
 }
@@ -15,6 +17,7 @@ pub(super) fn is_heading(line: &[u8]) -> bool {
 struct PercentileLog {
     given: Option<TimeUnit>,
     metric: Option<Metric>,
+    stated: Option<TimeUnit>,
     is_wrk: bool,
     has_begun: bool,
     is_uncorrected: bool,
@@ -36,6 +39,7 @@ impl LineParser for PercentileLog {
                     .hint("import each by itself: `csplit FILE '/TotalCount/' '{*}'`"));
             }
             self.has_begun = true;
+            self.stated = captured(whole(line), "*Value({})*").and_then(|[unit]| TimeUnit::from_word(&unit.shown()));
         } else if self.is_uncorrected {
             self.left_out += u64::from(row_of(line).is_some());
         } else if let Some(row) = row_of(line).filter(|_| self.has_begun) {
@@ -58,7 +62,8 @@ impl LineParser for PercentileLog {
         // Some versions print the lowest value of the last bucket, others the highest.
         let bucket = |ns: i64| 2 * ns / self.sub_buckets.max(2);
         let max = self.totals.max.map(|max| StatedValue { ns: max.ns, step_ns: bucket(max.ns) });
-        let steps = (count > 0).then(|| "values are the upper ends of the steps of the table".to_owned());
+        let steps = "values are the upper ends of the steps of the table, which are on average";
+        let steps = (count > 0).then(|| format!("{steps} {} wide", span(Nanos(spread))));
         Ok(LogFacts {
             notes: steps.into_iter().chain(note(self.left_out, "line", "of the uncorrected table left out")).collect(),
             totals: LogTotals { mean, max, ..self.totals.clone() },
@@ -76,7 +81,7 @@ fn row_of(line: &[u8]) -> Option<[LogField<'_>; 3]> {
 
 impl PercentileLog {
     fn unit(&self) -> Result<TimeUnit, LogFault> {
-        unit_of(self.is_wrk.then_some(TimeUnit::Millis), self.given)
+        unit_of(self.is_wrk.then_some(TimeUnit::Millis).or(self.stated), self.given)
     }
 
     fn row(&mut self, [value, percentile, count]: [LogField<'_>; 3], rows: &mut LogRows<'_>) -> Result<(), LogFault> {

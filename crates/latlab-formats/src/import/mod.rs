@@ -124,8 +124,8 @@ pub fn format_of(head: &LogHead<'_>, typed: Option<&'static LogFormat>) -> Resul
     match agreeing.as_slice() {
         [one] => Ok(one),
         [] => {
-            let all = names(&mut FORMATS.iter()).join(", ");
-            Err(LogFault::whole("its format is unknown").hint(format!("state it: {all}")))
+            let hint = "a table is read with `--column N --unit U`; docs/import.md lists the formats, for `--from`";
+            Err(LogFault::whole("its format is unknown").hint(hint))
         }
         several => Err(LogFault::whole("it may be of several formats")
             .hint(format!("state it: {}", names(&mut several.iter().copied()).join(" or ")))),
@@ -140,7 +140,7 @@ const NO_TEXT: [(&[u8], &str, &str); 5] = [
     (b"PAR1", "it is a Parquet file", "logs are text; recordings of latlab need no import"),
 ];
 
-/// Refuses a log that is empty or not text, or that has no ends of lines but carriage returns.
+/// Refuses a log that is empty or not text.
 pub fn expect_text(head: &LogHead<'_>) -> Result<(), LogFault> {
     if head.is_whole && head.bytes.trim_ascii().is_empty() {
         return Err(LogFault::whole("it is empty"));
@@ -148,10 +148,6 @@ pub fn expect_text(head: &LogHead<'_>) -> Result<(), LogFault> {
     match NO_TEXT.iter().find(|(start, ..)| head.bytes.starts_with(start)) {
         Some((_, what, hint)) => Err(LogFault::whole(*what).hint(*hint)),
         None if head.bytes.contains(&0) => Err(LogFault::whole("it is binary").hint("logs are text")),
-        None if !head.is_json() && head.bytes.contains(&b'\r') && !head.bytes.contains(&b'\n') => {
-            Err(LogFault::whole("its lines end with a carriage return alone (`\\r`)")
-                .hint("`tr '\\r' '\\n' < FILE | latlab import -`"))
-        }
         None => Ok(()),
     }
 }
@@ -204,16 +200,9 @@ mod tests {
 
     #[test]
     fn a_log_whose_format_is_unknown_has_its_cause() {
-        for (text, what) in [
-            ("dear diary\nit was late\n", "its format is unknown"),
-            (" \n\t\n", "it is empty"),
-            ("# c\rid,rtt_us\r1,5\r2,6\r", "its lines end with a carriage return alone (`\\r`)"),
-        ] {
+        for (text, what) in [("dear diary\nit was late\n", "its format is unknown"), (" \n\t\n", "it is empty")] {
             let head = LogHead { bytes: text.as_bytes(), is_whole: true };
             assert_eq!(format_of(&head, None).expect_err(text).what, what);
-        }
-        for returns in ["1\r\r\n2\r\r\n", "PING a\n\r1/1 packets, 0% loss\n", "12\r\n", "{\r\"irtt\": 1\r}"] {
-            assert!(format_of(&LogHead { bytes: returns.as_bytes(), is_whole: true }, None).is_ok(), "{returns:?}");
         }
     }
 

@@ -21,7 +21,6 @@ const UNSAMPLED: &[(&[&str], &str, &str)] = &[
     (&["_LATENCY="], "netperf's report", NETPERF),
     (&["Minimum = ", "us, Maximum = "], "lagscope's report", "`lagscope -s… -RFILE` writes them"),
     (&["--- owping statistics from"], "owping's summary", OWPING),
-    (&["SUMMARY\t", "FROM_ADDR\t"], "owping's summary", OWPING),
     (&["us min ", "us 50% ", "us max "], "ddsperf's report", "it writes none: `latlab ping --transport dds` does"),
     (&["latency_mean"], "performance_test's statistics", "it writes none: `latlab ping --transport dds` does"),
     (&["http_req_duration", "avg=", "p(95)="], "k6's summary", "`k6 run --out csv=FILE` writes them"),
@@ -32,6 +31,8 @@ const UNSAMPLED: &[(&[&str], &str, &str)] = &[
     (&["Loss%", "Snt", "Wrst"], "mtr's report", MTR),
     (&["\"mtr\": {"], "mtr's report", MTR),
     (&["\nh 0 ", "\np 0 "], "mtr's raw output, with samples of every hop", MTR),
+    (&["fio-", ": (groupid="], "fio's report", "`write_lat_log=NAME` or `--output-format=json+` writes them"),
+    (&["{\"attack\":", "\"latency\":"], "vegeta's JSON, with samples", "`vegeta encode --to csv RESULTS`"),
     (&["[ ID] Interval"], "iperf's report", "of iperf3 `iperf3 --json` is read; iperf 2 writes none"),
 ];
 const NETPERF: &str = "it writes none: `sockperf ping-pong --full-log FILE` or `latlab ping` do";

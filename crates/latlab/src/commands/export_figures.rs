@@ -297,7 +297,6 @@ pub(super) fn jitter(
     target: &mut OutputTarget<'_>,
 ) -> Result<(), ExportBreak> {
     let metric = metric(export, metric_name)?;
-    expect_unit(!metric.is_rate(), unit)?;
     let scale = if metric.is_rate() { 1.0 } else { unit.nanos() };
     let figures = [Statistic::Mean, Statistic::Stddev].map(|of| Estimand::Statistic(metric, of));
     let mut missing = 0;

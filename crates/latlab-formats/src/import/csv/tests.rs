@@ -119,6 +119,7 @@ fn a_lost_probe_is_a_row_without_a_value() {
     let (_, end) = read_csv(&LogOptions::default(), "id,rtt_ms\n1,-1\n2,5\n").expect("a log");
     assert!(end.facts.notes[0].starts_with("1 negative number"), "{:?}", end.facts.notes);
     assert_eq!(rows_of("--lost -,gone", "id,x_us\n1,-\n2,GONE\n3,-5\n"), [(1, -1), (2, -1), (3, -5_000)]);
+    assert_eq!(rows_of("--lost 9999", "id,rtt_ms\n1,1.5\n2,9999\n")[1], (2, -1));
     assert_eq!(rows_of("--column 2", "id,rtt_ms,timeout\n1,5,0\n"), [(1, 5_000_000)], "a heading");
     let (_, gap) = read_csv(&LogOptions::default(), "id,rtt_ms\n1,5\n2,\n5,6\n").expect("a log");
     assert_eq!((gap.facts.states_losses, gap.facts.missing_ids), (None, 2), "losses are not known");
