@@ -102,7 +102,7 @@ fn is_own(path: &Path, content: &ExportContent) -> io::Result<bool> {
         ExportContent::Hlog { .. } => "#[Logged with latlab ",
         ExportContent::Benchstat { .. } => "pkg: latlab/",
         ExportContent::Prometheus { .. } => "# HELP latlab_",
-        ExportContent::Probes { form: form @ ProbeForm::RoundtripCsv } => form.heading(),
+        ExportContent::Probes { form: form @ (ProbeForm::RoundtripCsv | ProbeForm::IrttJson) } => form.heading(),
         ExportContent::Probes { form: ProbeForm::FourTimes }
         | ExportContent::Values { .. }
         | ExportContent::Singletons { .. }

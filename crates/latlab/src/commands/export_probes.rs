@@ -6,7 +6,7 @@ use super::export_figures::warn_left_out;
 use super::exported_runs::{Export, ExportBreak};
 use super::output_file::OutputTarget;
 use crate::diagnostics::Failure;
-use crate::formats::export::probes::ProbeForm;
+use crate::formats::export::probes::{ExportedProbe, ProbeForm};
 use crate::probe::{Fate, Phase};
 use crate::recording::{ProbeColumn, RecordedTable, Recording};
 use crate::units::human::counted;
@@ -21,7 +21,7 @@ const COLUMNS: [ProbeColumn; 7] = [
     ProbeColumn::Fate,
 ];
 
-/// The measured probes of the only run that were answered.
+/// The measured probes of the only run.
 pub(super) fn probes(export: &Export<'_>, form: ProbeForm, target: &mut OutputTarget<'_>) -> Result<(), ExportBreak> {
     export.expect_table(RecordedTable::Probes)?;
     let [run] = export.runs else {
@@ -32,24 +32,30 @@ pub(super) fn probes(export: &Export<'_>, form: ProbeForm, target: &mut OutputTa
             .into());
     };
     target.write_all(form.heading().as_bytes())?;
-    let (mut unanswered, mut without_stamps) = (0, 0);
+    let (mut sent, mut unanswered, mut without_stamps) = (0, 0, 0);
     for batch in Recording::open(&run.path)?.probes(&COLUMNS)? {
         export.expect_no_signal()?;
         let batch = batch?;
         for row in (0..batch.rows).filter(|row| batch.phase.get(*row) == Phase::Measure) {
-            match (batch.fate.get(row), batch.sent_ns.get(row), batch.received_ns.get(row)) {
-                (Fate::Answered, Some(sent), Some(received)) => {
-                    let at_reflector = [batch.reflector_received_ns.get(row), batch.reflector_sent_ns.get(row)];
-                    let is_shown = form.write(target, batch.seq.values[row] as u64, sent, at_reflector, received)?;
-                    without_stamps += usize::from(!is_shown);
-                }
-                (Fate::Late | Fate::Lost, ..) => unanswered += 1,
-                _ => {}
-            }
+            let (fate, Some(left)) = (batch.fate.get(row), batch.sent_ns.get(row)) else { continue };
+            let received = match fate {
+                Fate::Answered => batch.received_ns.get(row),
+                Fate::Late | Fate::Lost => None,
+                _ => continue,
+            };
+            let at_reflector = [batch.reflector_received_ns.get(row), batch.reflector_sent_ns.get(row)];
+            let probe = ExportedProbe { id: batch.seq.values[row] as u64, sent: left, at_reflector, received };
+            let is_shown = form.write(target, sent, probe)?;
+            sent += 1;
+            unanswered += u64::from(received.is_none());
+            without_stamps += usize::from(!is_shown && received.is_some());
         }
     }
+    form.end(target, sent, sent - unanswered)?;
     target.flush()?;
-    warn_left_out(export, unanswered, "probe", ", which were lost or late");
+    if form != ProbeForm::IrttJson {
+        warn_left_out(export, unanswered as usize, "probe", ", which were lost or late");
+    }
     warn_left_out(export, without_stamps, "probe", ", without both stamps of the reflector");
     Ok(())
 }

@@ -32,7 +32,7 @@ pub struct ExportContentArgs {
     ///
     /// Every row: csv, jsonl or parquet, with the conditions of its run. Histograms: hlog for HdrHistogram, prometheus for
     /// the textfile collector of node_exporter. Figures of runs: values for ministat, benchstat for benchstat, jitter for mean
-    /// and standard deviation. Probes of one run: roundtrip-csv or four-times.
+    /// and standard deviation. Probes of one run: roundtrip-csv, four-times or irtt-json.
     #[arg(long, value_name = "FORMAT")]
     pub format: Option<ExportFormat>,
     /// Table of csv, jsonl and parquet [default: the main one of the kind]
@@ -95,6 +95,8 @@ pub enum ExportFormat {
     RoundtripCsv,
     /// Number and four instants of each answered probe of one run, in ns.
     FourTimes,
+    /// Probes of one run as irtt's document has them.
+    IrttJson,
     /// Mean and standard deviation of each run, a line for each.
     Jitter,
 }
@@ -111,6 +113,7 @@ impl ExportFormat {
             ExportFormat::Prometheus => "prometheus",
             ExportFormat::RoundtripCsv => "roundtrip-csv",
             ExportFormat::FourTimes => "four-times",
+            ExportFormat::IrttJson => "irtt-json",
             ExportFormat::Jitter => "jitter",
         }
     }

@@ -120,6 +120,7 @@ fn content(typed: &ExportContentArgs, format: ExportFormat) -> Result<ExportCont
         (None, ExportFormat::Prometheus) => ExportContent::Prometheus { metric },
         (None, ExportFormat::RoundtripCsv) => ExportContent::Probes { form: ProbeForm::RoundtripCsv },
         (None, ExportFormat::FourTimes) => ExportContent::Probes { form: ProbeForm::FourTimes },
+        (None, ExportFormat::IrttJson) => ExportContent::Probes { form: ProbeForm::IrttJson },
         (None, ExportFormat::Jitter) => ExportContent::Jitter { metric, unit: typed.unit.unwrap_or(TimeUnit::Micros) },
         (None, _) if typed.singletons => ExportContent::Singletons { metric, unit },
         (None, _) => {
@@ -133,7 +134,7 @@ fn expect_in_place(typed: &ExportContentArgs, format: ExportFormat, rows: Option
     let with = format!("--format {}", format.word());
     let refuse = |option, cause, hint| Err(out_of_place(option, &with, cause, hint));
     let is_values = format == ExportFormat::Values;
-    let are_probes = matches!(format, ExportFormat::RoundtripCsv | ExportFormat::FourTimes);
+    let are_probes = matches!(format, ExportFormat::RoundtripCsv | ExportFormat::FourTimes | ExportFormat::IrttJson);
     if typed.histogram && !matches!(rows, Some(RowFormat::Csv | RowFormat::Jsonl)) {
         return refuse("--histogram", "bins are printed as text", "`--format csv` or `--format jsonl`");
     }
