@@ -1,6 +1,7 @@
 //! `fping -c`, `-C` and `-l`, with or without `-D`: `192.0.2.2 : [0], 64 bytes, 0.350 ms (0.350 avg, 0% loss)`, and the line of
 //! values that `-C` ends with (SmokePing): `192.0.2.2 : 0.35 - 0.37`.
 
+use super::ping::second_run;
 use super::prelude::*;
 pub(super) fn detects(head: &LogHead<'_>) -> bool {
     head.lines().any(|line| part_of(whole(line)).is_some())
@@ -29,14 +30,19 @@ fn part_of(line: LogField<'_>) -> Option<(LogField<'_>, Part<'_>)> {
     }
     let is_value = |word: LogField<'_>| word.text == b"-" || word.time(UNIT).is_ok();
     let [host, values] = captured(line, "{} : {}")?;
-    let are_values = !values.text.is_empty() && words(values.text).all(is_value);
+    // A single number may be of anything: `threads : 4`.
+    let are_values = words(values.text).count() > 1 && words(values.text).all(is_value);
     are_values.then_some((host, Part::Values(values)))
 }
 
 #[derive(Default)]
 struct FpingLog {
     host: Option<Vec<u8>>,
+    has_single_lines: bool,
     rows: u64,
+    /// The least and the largest number of a row, and how many between them have none. Timeouts may follow later answers.
+    numbers: Option<(u64, u64)>,
+    missing: u64,
     step_ns: i64,
     totals: LogTotals,
     started_ns: Option<i64>,
@@ -54,6 +60,7 @@ impl LineParser for FpingLog {
             return Err(LogFault::whole("the log has probes of several hosts")
                 .hint(format!("import the lines of one: `grep '{} *:' FILE | latlab import -`", host.shown())));
         }
+        self.has_single_lines |= matches!(part, Part::Probe(..));
         match part {
             Part::Probe(seq, outcome) => match captured(outcome, "{} bytes, {} ms*") {
                 Some([_, value]) => self.row(seq, Some(value), rows)?,
@@ -64,7 +71,7 @@ impl LineParser for FpingLog {
             },
             Part::Totals(figures) => self.take_totals(figures)?,
             // Beside single lines it repeats them.
-            Part::Values(values) if self.rows == 0 => {
+            Part::Values(values) if !self.has_single_lines => {
                 for (seq, word) in (0..).zip(words(values.text)) {
                     self.row(seq, Some(word).filter(|word| word.text != b"-"), rows)?;
                 }
@@ -81,6 +88,8 @@ impl LineParser for FpingLog {
         }
         Ok(LogFacts {
             started_ns: self.started_ns,
+            missing_ids: self.missing,
+            states_losses: (self.missing > 0).then_some(false),
             totals: LogTotals { row_step_ns: self.step_ns, ..self.totals.clone() },
             ..LogFacts::of("fping")
         })
@@ -91,6 +100,9 @@ impl FpingLog {
     fn row(&mut self, seq: u64, value: Option<LogField<'_>>, rows: &mut LogRows<'_>) -> Result<(), LogFault> {
         let value_ns = value.map(|value| value.time(UNIT)).transpose()?;
         self.step_ns = self.step_ns.max(value.map_or(0, |value| value.step_ns(UNIT)));
+        let (least, largest) = self.numbers.map_or((seq, seq), |(least, largest)| (least.min(seq), largest.max(seq)));
+        self.numbers = Some((least, largest));
+        self.missing = (largest - least).checked_sub(self.rows).ok_or_else(second_run)?;
         self.rows += 1;
         rows.are_of(Metric::RoundTripDelay);
         rows.value(LoggedValue { seq: Some(seq), value_ns, count: 1 });
@@ -139,8 +151,15 @@ mod tests {
         let fault = |text: &str| read("fping", &LogOptions::default(), false, text.as_bytes()).expect_err(text);
         let several = [LOG, &LOG.replace("192.0.2.2", "192.0.2.3")].concat();
         assert!(fault(&several).what.contains("several hosts"));
+        for runs in [LOG.repeat(2), smokeping.repeat(2)] {
+            assert!(fault(&runs).what.contains("second run"), "{runs}");
+        }
+        assert!(!is_detected("fping", b"threads : 4\n"));
         assert_eq!(fault(&LOG.replace("0.370 ms", "0.3x ms")).what, "`0.3x` is not a number");
         assert!(fault(LOG.rsplit_once("\n\n").expect("totals").1).what.contains("no round trips"));
+        let filtered = LOG.replace("192.0.2.2 : [1]", "").replace("3/2/33%", "2/2/0%");
+        let (_, end) = read("fping", &LogOptions::default(), false, filtered.as_bytes()).expect("a log");
+        assert_eq!((end.facts.states_losses, end.facts.missing_ids, end.contradictions.len()), (Some(false), 1, 0));
         let wrong = read("fping", &LogOptions::default(), false, LOG.replace("3/2/33%", "3/3/0%").as_bytes());
         assert_eq!(wrong.expect("a log").1.contradictions, ["3 received, 2 in its rows"]);
     }

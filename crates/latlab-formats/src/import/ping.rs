@@ -25,12 +25,16 @@ pub(super) fn detects(head: &LogHead<'_>) -> bool {
     head.lines().any(|line| first_of(line).is_some() || is_answer(line))
 }
 
-/// The number of the first packet, of a line that begins a log: iputils writes `56(84)`.
+/// The number of the first packet, of a line that begins a log. iputils alone writes no colon behind the address in parentheses,
+/// and no `PING6(56=40+8+8 bytes)`.
 fn first_of(line: &[u8]) -> Option<u64> {
-    let is_first = line.starts_with(b"PING") && line.get(4).is_some_and(|next| b" 46(".contains(next));
-    let is_size =
-        |word| captured(word, "{}({})").is_some_and(|sizes: [_; 2]| sizes.iter().all(|size| size.count().is_ok()));
-    (is_first || line.starts_with(b"HPING ")).then(|| words(line).any(is_size).into())
+    let is_name = |word: &LogField<'_>| {
+        let name = word.text.strip_prefix(b"H").unwrap_or(word.text);
+        name == b"PING" || [&b"PING("[..], b"PING4", b"PING6"].iter().any(|start| name.starts_with(start))
+    };
+    let has = |text: &str| memmem::find(line, text.as_bytes()).is_some();
+    let is_first = words(line).find(is_name).is_some_and(|word| word.column == 1 || has("("));
+    is_first.then(|| (has(") ") && !has("bytes) ")).into())
 }
 
 /// The number of the packet of a line: behind `icmp_seq=`, that of busybox and hping3 behind `seq=`.
@@ -120,10 +124,10 @@ impl PingLog {
             if self.first.replace(first).is_some() || self.oldest.is_some() {
                 return Err(second_run());
             }
-            self.is_hping = line.text.starts_with(b"H");
+            self.is_hping = memmem::find(line.text, b"HPING").is_some();
         } else if memmem::find(line.text, b"time of day goes back").is_some() {
             return Err(LogFault::at(line.column, "the clock was set back while a packet was under way"));
-        } else if let Some(totals) = totals_of(line)? {
+        } else if let Some(totals) = totals_of(line) {
             self.totals = Some(totals);
         } else if let Some(extremes) = extremes_of(line) {
             self.extremes = extremes;
@@ -147,13 +151,18 @@ impl PingLog {
             return Ok(());
         }
         let is_answer = memmem::find(line.text, b"ttl=").is_some();
+        let fault = || LogFault::at(line.column + line.text.len(), "an answer without its time in ms");
         let value = match round_trip(line) {
             Some(value) => self.value(&value).map(Some),
-            None if is_answer => Err(LogFault::at(line.column + line.text.len(), "an answer without its time in ms")),
-            None => Ok(None),
+            None if !is_answer => Ok(None),
+            None if self.steps.is_some() => Err(fault()),
+            None => Err(fault().of_all_rows().hint("write the log with `LC_ALL=C`, and a payload of 16 bytes or more")),
         };
+        // Without its first line nothing tells a second run, or one to another host, from duplicates.
+        let is_headless = self.first.is_none();
         let known = self.packet(number, rows)?;
         match (known.is_some_and(|known| known.is_some()), &value) {
+            (true, Ok(Some(_))) if is_headless => return Err(second_run()),
             (true, Ok(Some(_))) => self.duplicates += 1,
             (true, _) | (false, Ok(None)) => {}
             (false, value) => *known = value.as_ref().ok().copied(),
@@ -231,11 +240,13 @@ impl PingLog {
     }
 }
 
-/// The counts of `4 packets transmitted, 3 received, +1 duplicates, 25% packet loss, time 612ms`, in any language.
-fn totals_of(line: LogField<'_>) -> Result<Option<LogTotals>, LogFault> {
-    let counts = captured(line, "{} *, {} *%*").filter(|[sent, _]| sent.count().is_ok());
-    let Some([sent, received]) = counts else { return Ok(None) };
-    Ok(Some(LogTotals { sent: Some(sent.total()?), received: Some(received.total()?), ..LogTotals::default() }))
+/// The counts of `4 packets transmitted, 3 received, +1 duplicates, 25% packet loss, time 612ms`, in any language. What stands in
+/// front of the line may be numbers too.
+fn totals_of(line: LogField<'_>) -> Option<LogTotals> {
+    let [front, received] = captured(line, "{}, {} *%*")?;
+    let sent = words(front.text).filter_map(|word| word.total().ok()).last()?;
+    let received = received.total().ok().filter(|received| *received <= sent)?;
+    Some(LogTotals { sent: Some(sent), received: Some(received), ..LogTotals::default() })
 }
 
 /// Minimum, mean and maximum of `rtt min/avg/max/mdev = 0.041/31.286/120.000/45.726 ms`.
@@ -319,14 +330,9 @@ mod tests {
             "Request timeout for icmp_seq 1\n92 bytes from 10.9.0.1: Time to live exceeded\n64 bytes from 127.0.0.1: icmp_seq=2",
         );
         let bsd_6 = busybox.replace("PING 127.0.0.1 (127.0.0.1): 56 data bytes", "PING6(56=40+8+8 bytes) ::1 --> ::1");
-        let hping = busybox
-            .replace(
-                "PING 127.0.0.1 (127.0.0.1): 56 data",
-                "HPING 127.0.0.1 (lo 127.0.0.1): S set, 40 headers + 0 data",
-            )
-            .replace("64 bytes from 127.0.0.1:", "len=44 ip=127.0.0.1 ttl=64 DF id=0 sport=80 flags=SA")
-            .replace("ttl=64 time=", "win=65495 rtt=");
-        for text in [busybox, &bsd, &bsd_6, &hping] {
+        let hping = busybox.replace("PING 127.0.0.1 (127", "HPING 127.0.0.1 (lo 127").replace(" time=", " rtt=");
+        let behind_instants = format!("1700000000 {}", busybox.replace('\n', "\n1700000000 "));
+        for text in [busybox, &bsd, &bsd_6, &hping, &behind_instants] {
             let (block, end) = read_ping(text).expect(text);
             assert_eq!(rows(&block), [(0, Some(45_000)), (1, None), (2, Some(61_000)), (3, None)], "{text}");
             assert_eq!((end.contradictions.len(), end.facts.resolution_ns), (0, Some(Nanos(1_000))), "{text}");
@@ -358,13 +364,13 @@ mod tests {
         assert_eq!(rows(&block), [(1, Some(18_000_000)), (2, Some(16_400_000))]);
         assert_eq!((end.contradictions.len(), end.facts.notes.len()), (0, 1));
         let wrong = tens.replace("17.10", "17.1");
-        assert_eq!(
-            read_ping(&wrong).expect("a log").1.contradictions,
-            ["a mean of 17178 µs, 16750 µs in its rows", "a maximum of 17955 µs, 17100 µs in its rows"]
-        );
+        assert_eq!(read_ping(&wrong).expect("a log").1.contradictions.len(), 2, "its mean and its maximum");
         let quiet = "PING a (a) 56(84) bytes of data.\n\n3 packets transmitted, 3 received, 0% packet loss, time 1ms\n";
         assert!(read_ping(quiet).is_err_and(|fault| fault.hint.is_some_and(|hint| hint.contains("-q"))));
-        assert!(read_ping(&LOG.repeat(2)).is_err_and(|fault| fault.what.contains("second run")));
+        let behind_times = LOG.replace("PING", "13:00:00 PING");
+        for runs in [LOG.repeat(2), behind_times.repeat(2), [answer(1), answer(2), answer(1)].concat()] {
+            assert!(read_ping(&runs).is_err_and(|fault| fault.what.contains("second run")), "{runs}");
+        }
         let unmarked = LOG.replace(" (DUP!)", "");
         let (block, end) = read_ping(&unmarked).expect("a log");
         assert_eq!((rows(&block)[0], end.facts.notes.len()), ((1, Some(5_790_000)), 1), "the first answer counts");
@@ -397,6 +403,7 @@ mod tests {
         ] {
             let fault = read_ping(line).expect_err(line);
             assert_eq!((fault.column, &*fault.what), (Some(column), what), "{line}");
+            assert_eq!(fault.is_skippable, !what.contains("without its time"), "that of all rows: {line}");
         }
         let [begin, bad] = ["PING a (a) 56(84) bytes of data.\n", "64 bytes from a: icmp_seq=3 ttl=64 time=0.0x5 ms\n"];
         let text =

@@ -15,30 +15,31 @@ const UNIT: TimeUnit = TimeUnit::Millis;
 pub(super) fn detects(head: &LogHead<'_>) -> bool {
     let has = |is: fn(LogField<'_>) -> bool| head.lines().any(|line| is(whole(line)));
     has(|line| line.text.starts_with(b"Pinging ") || (has_ttl(line) && answer_of(line).is_some()))
-        || (has(|line| answer_of(line).is_some()) && has(|line| counts_of(line).is_some()))
+        || (has(|line| answer_of(line).is_some()) && has(|line| numbers_of(line).len() > 1))
 }
 
 fn has_ttl(line: LogField<'_>) -> bool {
     captured::<0>(line, "* TTL=*").is_some()
 }
 
-/// The time of an answer, `time=23ms`, `temps=23 ms`, at the end or in front of `TTL=`; of a bound `<1`. Without the TTL, as over
-/// IPv6, the colon behind the address tells the line from the statistics.
+/// The time of an answer, `time=23ms`, `temps=23 ms`, in front of `TTL=`; of a bound `<1`. Units are translated, or cut to `m`.
+/// Without the TTL, as over IPv6, the colon behind the address and `ms` tell the line from the statistics.
 fn answer_of(line: LogField<'_>) -> Option<LogField<'_>> {
     let text = match captured(line, "{} TTL=*") {
         Some([text]) => text,
-        None => captured::<0>(line, "*: *").filter(|_| !line.text.contains(&b',')).map(|_| line)?,
+        None => captured::<0>(line, "*: *ms").filter(|_| numbers_of(line).is_empty()).map(|_| line)?,
     };
     let start = text.text.iter().rposition(|byte| b"=<".contains(byte))?;
-    let value = text.part(start + usize::from(text.text[start] == b'='), text.text.strip_suffix(b"ms")?.len());
-    captured::<0>(line, "*seq=*").is_none().then_some(value)
+    let end = text.text.iter().rposition(u8::is_ascii_digit).filter(|end| *end > start)? + 1;
+    let value = text.part(start + usize::from(text.text[start] == b'='), end);
+    (end < text.text.len() && captured::<0>(line, "*seq=*").is_none()).then_some(value)
 }
 
-/// The three numbers of `Sent = 3, Received = 2, Lost = 1 (33% loss),` or `Minimum = 0ms, …` in any language.
-fn counts_of(line: LogField<'_>) -> Option<[LogField<'_>; 3]> {
-    let [one, two, rest] = captured(line, "* = {},* = {},* = {}")?;
-    let digits = |field: &LogField<'_>| field.text.iter().take_while(|byte| byte.is_ascii_digit()).count();
-    Some([one, two, rest].map(|field| field.part(0, digits(&field))))
+/// The numbers of `Sent = 3, Received = 2, Lost = 1 (33% loss),` or `Minimum = 0ms, …` in any language, whatever its commas are.
+fn numbers_of(line: LogField<'_>) -> Vec<LogField<'_>> {
+    let digits = |field: LogField<'_>| field.text.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let behind = memmem::find_iter(line.text, b" = ").map(|at| line.part(at + 3, line.text.len()));
+    behind.map(|field| field.part(0, digits(field))).filter(|field| !field.text.is_empty()).collect()
 }
 
 #[derive(Default)]
@@ -52,13 +53,15 @@ struct WindowsLog {
 impl LineParser for WindowsLog {
     fn line(&mut self, line: &[u8], rows: &mut LogRows<'_>) -> Result<LineUse, LogFault> {
         let line = whole(line.trim_ascii_end());
-        let (value, counts) = (answer_of(line), counts_of(line));
+        let (value, numbers) = (answer_of(line), numbers_of(line));
         if self.totals.sent.is_some() {
-            if value.is_some_and(|value| value.text.starts_with(b"<")) || has_ttl(line) {
+            // What follows the counts is one heading with the extremes, unless all are lost.
+            let is_over = self.totals.received == Some(0) || self.totals.max.is_some();
+            if value.is_some() || (is_over && line.text.ends_with(b":")) {
                 return Err(second_run());
             }
-            if let Some(numbers) = counts {
-                let [min, max, mean] = numbers.map(|number| StatedValue::of(&number, UNIT).ok());
+            if let [min, max, mean] = &numbers[..] {
+                let [min, max, mean] = [min, max, mean].map(|number| StatedValue::of(number, UNIT).ok());
                 (self.totals.min, self.totals.max, self.totals.mean) = (min, max, mean);
             }
         } else if let Some(value) = value {
@@ -66,8 +69,9 @@ impl LineParser for WindowsLog {
             let value_ns = if is_bound { 0 } else { value.time(UNIT)? };
             self.bounds += u64::from(is_bound);
             self.row(Some(value_ns), rows);
-        } else if let Some([sent, received, _]) = counts {
-            (self.totals.sent, self.totals.received) = (Some(sent.total()?), Some(received.total()?));
+        } else if let [sent, rest @ ..] = &numbers[..] {
+            self.totals.sent = Some(sent.total()?);
+            self.totals.received = rest.first().map(LogField::total).transpose()?;
         } else if line.text.ends_with(b":") {
             self.has_begun = true;
         } else if !line.text.is_empty() && self.has_begun {
@@ -111,10 +115,10 @@ mod tests {
             Packets: Sent = 3, Received = 2, Lost = 1 (33% loss),\nApproximate round trip times in milli-seconds:\n    \
             Minimum = 0ms, Maximum = 23ms, Average = 11ms\n";
         let german = "\nPing wird ausgeführt für 192.0.2.2 mit 32 Bytes Daten:\nAntwort von 192.0.2.2: Bytes=32 Zeit=23ms \
-            TTL=56\nZeitüberschreitung der Anforderung.\nAntwort von 192.0.2.2: Bytes=32 Zeit<1ms TTL=56\n\n\
-            Ping-Statistik für 192.0.2.2:\n    Pakete: Gesendet = 3, Empfangen = 2, Verloren = 1\n    (33% Verlust),\n\
+            TTL=56\nZeitüberschreitung der Anforderung.\nAntwort von 192.0.2.2: Bytes=32 Zeit<1m TTL=56\n\n\
+            Ping-Statistik für 192.0.2.2:\n    Pakete: Gesendet = 3, Empfangen = 2,\n    Verloren = 1 (33% Verlust),\n\
             Ca. Zeitangaben in Millisek.:\n    Minimum = 0ms, Maximum = 23ms, Mittelwert = 11ms\n";
-        let over_ipv6 = english.replace("bytes=32 ", "").replace(" TTL=56", "").replace("192.0.2.2", "2001:db8::2");
+        let over_ipv6 = english.replace("bytes=32 ", "").replace(" TTL=56", "").replace(", ", "，");
         for text in [english, german, &over_ipv6] {
             assert!(is_detected("ping-windows", text.as_bytes()), "{text}");
             let (block, end) = read("ping-windows", &LogOptions::default(), false, text.as_bytes()).expect(text);
@@ -125,8 +129,12 @@ mod tests {
         let wrong = english.replace("Average = 11ms", "Average = 14ms").replace("Sent = 3", "Sent = 4");
         let (_, end) = read("ping-windows", &LogOptions::default(), false, wrong.as_bytes()).expect("a log");
         assert_eq!((end.facts.lost, end.contradictions.len()), (1, 1));
-        let bad = english.replace("time=23ms", "time=2x3ms");
-        let fault = read("ping-windows", &LogOptions::default(), false, bad.as_bytes()).expect_err("no number");
-        assert_eq!((fault.line, fault.what.as_str()), (Some(3), "`2x3` is not a number"));
+        let fault = |text: &str| read("ping-windows", &LogOptions::default(), false, text.as_bytes()).expect_err(text);
+        let bad = fault(&english.replace("time=23ms", "time=2x3ms"));
+        assert_eq!((bad.line, bad.what.as_str()), (Some(3), "`2x3` is not a number"));
+        let lost = "Pinging a:\nRequest timed out.\nPing statistics for a:\n Sent = 1, Received = 0, Lost = 1\n";
+        for runs in [english.repeat(2), lost.repeat(2), [english, lost].concat()] {
+            assert!(fault(&runs).what.contains("second run"), "{runs}");
+        }
     }
 }
