@@ -63,7 +63,9 @@ pub(super) const OF_ENDS: &[Rule<End<'_>>] = &[
             let name = end.name();
             Some((
                 Warning,
-                format!("a quota of {quota} CPU(s) stopped latlab on {name} in {periods} periods of the run"),
+                format!(
+                    "a quota of {quota} CPU(s) stopped the control group of latlab on {name} in {periods} periods of the run"
+                ),
             ))
         },
         effect: "what was due in such a pause is late by up to a period of the quota, usually 100 ms",

@@ -26,7 +26,6 @@ pub struct ExportedProbe {
 }
 
 impl ProbeForm {
-    /// What stands in front of the probes.
     pub const fn heading(self) -> &'static str {
         match self {
             ProbeForm::RoundtripCsv => "id,roundtrip_time [s]\n",

@@ -1,7 +1,7 @@
 //! The reflector's UDP socket: datagrams from any sender, each answered from the address that it was sent to.
 
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use latlab_sys::address::{self, Address};
@@ -89,16 +89,19 @@ impl UdpReflector {
 
     /// A second socket at the same address, whose send buffer keeps COOKIEs to forged neighbours for the 3 s in which the
     /// kernel looks for these ([arp(7)](https://man7.org/linux/man-pages/man7/arp.7.html), `mcast_solicit`). It receives
-    /// nothing: it is connected to a port of `peer` that sends nothing.
-    fn cookie_socket(&self, peer: SocketAddr) -> io::Result<OwnedFd> {
+    /// nothing: it is connected to a port of this host that sends nothing.
+    fn cookie_socket(&self) -> io::Result<OwnedFd> {
         let owned = unbound(self.local).map_err(io::Error::other)?;
         let (receiving, sending) = (self.socket.as_fd(), owned.as_fd());
-        let share = |on| [receiving, sending].iter().try_for_each(|fd| sockopt::set_socket_reuseaddr(fd, on));
+        let share = |on| [receiving, sending].iter().try_for_each(|fd| sockopt::set_socket_reuseport(fd, on));
+        // Only processes of this user could bind the port meanwhile.
         share(true)?;
-        let mut silent = self.reached(peer);
+        let mut silent = self.local;
         silent.set_port(DISCARD_PORT);
+        if silent.ip().is_unspecified() {
+            silent.set_ip(if silent.is_ipv4() { Ipv4Addr::LOCALHOST.into() } else { Ipv6Addr::LOCALHOST.into() });
+        }
         let bound = socket::bind(sending, self.local).and_then(|()| socket::connect(sending, silent));
-        // At once, so that no other process can bind the port.
         share(false)?;
         bound.map(|()| owned)
     }
@@ -207,15 +210,14 @@ impl ReflectorSocket for UdpReflector {
     }
 
     /// A full buffer is given up for a new one, so that the rate of COOKIEs is all that bounds them. The kernel frees the old
-    /// one after its COOKIEs.
+    /// one after its COOKIEs. Another error may be of an ICMP message that anyone can forge, and is taken with the first try.
     fn reply_cookie(&mut self, datagram: &[u8], peer: SocketAddr) -> io::Result<()> {
-        if let Some(cookies) = &self.cookies {
-            match self.send_now(cookies.as_fd(), datagram, peer) {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                sent => return sent.map(drop),
-            }
+        let sent = self.cookies.as_ref().map(|cookies| self.send_now(cookies.as_fd(), datagram, peer));
+        match sent {
+            Some(Ok(_)) => return Ok(()),
+            Some(Err(error)) if error.kind() != io::ErrorKind::WouldBlock => {}
+            _ => self.cookies = self.cookie_socket().ok(),
         }
-        self.cookies = self.cookie_socket(peer).ok();
         self.send_now(self.cookies.as_ref().unwrap_or(&self.socket).as_fd(), datagram, peer).map(drop)
     }
 

@@ -94,6 +94,7 @@ impl LoadKind {
                     (*bytes_per_second < least, "it is too little to be a load", hint.clone()),
                     (*bytes_per_second > most, "it is more than any memory can do", hint),
                     (*buffer_bytes < least_buffer, "so small a buffer cannot be shared among many CPUs", larger),
+                    (*buffer_bytes > 1 << 30, "a larger buffer only takes memory", "at most `buffer=1024MiB`".into()),
                 ];
                 (limits, &cpus[..], Some(*period_ns))
             }
@@ -115,6 +116,8 @@ impl LoadKind {
         };
         let highest = format!("the highest CPU number is {}", defaults::CPU_MAX);
         limits.push((cpus.iter().any(|cpu| *cpu > defaults::CPU_MAX), "there are no such CPUs", highest));
+        let is_repeated = (1..cpus.len()).any(|at| cpus[..at].contains(&cpus[at]));
+        limits.push((is_repeated, "a CPU occurs twice", "name each once".into()));
         let range = defaults::LOAD_PERIOD_MIN..=defaults::LOAD_PERIOD_MAX;
         let cause = "bursts of this length would consist of waking up, or be loads of their own";
         let hint = format!("from {} to {}", typed_span(*range.start()), typed_span(*range.end()));

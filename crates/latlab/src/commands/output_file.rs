@@ -54,6 +54,9 @@ fn keep_access(file: &File, replaced: &Metadata) -> io::Result<()> {
     file.set_permissions(Permissions::from_mode(0o777 & replaced.mode()))
 }
 
+/// Links to what may be a file.
+const STANDARD_OUTPUT: [&str; 3] = ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"];
+
 /// Where a stream of bytes goes.
 pub(super) enum OutputTarget<'a> {
     File(OutputFile),
@@ -80,7 +83,7 @@ impl<'a> OutputTarget<'a> {
         is_own: impl FnOnce(&Path) -> io::Result<bool>,
         console: &'a Console,
     ) -> Result<OutputTarget<'a>, Failure> {
-        let Some(path) = path else {
+        let Some(path) = path.filter(|path| !STANDARD_OUTPUT.iter().any(|name| path.as_os_str() == *name)) else {
             if console.data_screen().terminal {
                 return Ok(OutputTarget::Terminal(TerminalLines { console, waiting: Vec::new() }));
             }

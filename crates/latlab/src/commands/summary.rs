@@ -7,8 +7,7 @@ use super::observation_groups::{FoundRuns, gone, located, runs_in};
 use super::{Outcome, measure_and_report};
 use crate::analysis::comparison::{MISSING, RESTORE, missing_runs};
 use crate::analysis::{
-    AvailableFigures, MetricHistogram, Summary, SummaryOptions, ValueGateResult, ValueGates, summarise,
-    summary_outcome, with_gates,
+    AvailableFigures, MetricHistogram, Summary, SummaryOptions, ValueGateResult, summarise, summary_outcome, with_gates,
 };
 use crate::cli::args::SummaryArgs;
 use crate::console::{Console, Verbosity};
@@ -20,8 +19,6 @@ use crate::platform::ownership::quoted;
 use crate::recording::{Recording, Store};
 use crate::report::text_plots;
 use crate::report::view::Showing;
-use crate::units::Nanos;
-use crate::units::human::counted;
 
 /// Shows the summaries of the recordings in `typed` with the results of its gates.
 pub(super) fn run(typed: &SummaryArgs, console: &Console) -> Result<Outcome, Failure> {
@@ -33,14 +30,17 @@ pub(super) fn run(typed: &SummaryArgs, console: &Console) -> Result<Outcome, Fai
     let Recordings { paths, of_experiments, missing, are_named } =
         recordings(&typed.recordings, !gates.is_empty(), console)?;
     let mut unjudged: BTreeSet<PathBuf> = of_experiments.values().cloned().collect();
-    // A gate on what a named run can never have is a wrong request: nothing is shown. A store may have other runs.
-    let (mut unfit, is_strict) = (Vec::new(), are_named || !of_experiments.is_empty());
     for path in paths {
         let recording = Recording::open(&path)?;
-        recording.note().into_iter().for_each(|note| console.note(note));
+        if let Some(note) = recording.note() {
+            console.note(note);
+        }
         let judging = typed.judging.over(typed.like.like, &recording.manifest().spec.judging)?;
-        let refusal = refusal_of(&gates, &recording, judging.deadline_ns)?;
-        refusal.as_ref().filter(|_| is_strict).map_or(Ok(()), |failure| Err(failure.clone()))?;
+        if !gates.is_empty() {
+            // A gate on what the run can never have is a wrong request: nothing is shown.
+            let available = AvailableFigures::of_recorded(&recording, judging.deadline_ns)?;
+            gates.expect_recorded(&path.display().to_string(), &available)?;
+        }
         half |= judging.half;
         like = like.or(judging.like);
         let mut options = SummaryOptions {
@@ -55,7 +55,6 @@ pub(super) fn run(typed: &SummaryArgs, console: &Console) -> Result<Outcome, Fai
         let mut summary = summarise(&recording, &options)?;
         let is_warmup = recording.manifest().experiment.as_ref().is_some_and(|experiment| experiment.warmup);
         match of_experiments.get(&path) {
-            _ if refusal.is_some() => unfit.extend(refusal),
             Some(_) if is_warmup => {}
             experiment => {
                 experiment.into_iter().for_each(|experiment| _ = unjudged.remove(experiment));
@@ -71,7 +70,6 @@ pub(super) fn run(typed: &SummaryArgs, console: &Console) -> Result<Outcome, Fai
         }
         summaries.push(summary);
     }
-    expect_judged(unfit, summaries.len(), console)?;
     if !typed.json.json && !are_named {
         let order = by_condition(&summaries);
         (summaries, distributions) = (in_order(&order, summaries), in_order(&order, distributions));
@@ -92,27 +90,6 @@ pub(super) fn run(typed: &SummaryArgs, console: &Console) -> Result<Outcome, Fai
         Some(first) => without_finished_run(first, console),
     };
     with_gates(Ok(summary_outcome(&summaries)), gated)
-}
-
-/// Why `gates` cannot be judged on `run`: it can never have their figures.
-fn refusal_of(gates: &ValueGates, run: &Recording, deadline: Option<Nanos>) -> Result<Option<Failure>, Failure> {
-    if gates.is_empty() {
-        return Ok(None);
-    }
-    let available = AvailableFigures::of_recorded(run, deadline)?;
-    Ok(gates.expect_recorded(&run.path().display().to_string(), &available).err().map(Failure::from))
-}
-
-/// Says on how many of the `runs` no gate was judged, and why not if that is all of them.
-fn expect_judged(mut unfit: Vec<Failure>, runs: usize, console: &Console) -> Result<(), Failure> {
-    if unfit.len() == runs {
-        return unfit.pop().map_or(Ok(()), Err);
-    }
-    if !unfit.is_empty() {
-        let left_out = counted(unfit.len(), "recording");
-        console.note(&format!("no gate is judged on {left_out}, which cannot have its figure"));
-    }
-    Ok(())
 }
 
 /// Names the options that were typed and change nothing of any of `summaries`, as of a run that has no such figures.

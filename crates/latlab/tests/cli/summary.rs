@@ -72,13 +72,6 @@ fn a_damaged_recording_of_a_store_is_named_once_and_breaks_gates() {
     summary("").stderr(lacks("gate")).success();
     let broken = "gone, damaged or edited: `damaged`: no gate is met";
     summary("--gate p50<=1h").stderr(contains(broken)).failure(1);
-    copy(&testdata("old/1.4-stream"), &home.path().join("store"), "stream");
-    fs::remove_dir_all(damaged).expect("ours");
-    let store = || Latlab::at(home.path()).line("summary store --gate");
-    let other = "note: no gate is judged on 1 recording, which cannot have its figure";
-    store().line("p50<=1h").stderr(contains(other)).success();
-    store().line("p50<=1ns").stderr(contains(other)).failure(1);
-    store().line("deadline_miss_ratio<=1").stderr(contains("cannot judge the gate")).failure(2);
 }
 
 fn contents(recording: &Path) -> Vec<(PathBuf, Vec<u8>)> {

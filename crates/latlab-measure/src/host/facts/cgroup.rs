@@ -16,7 +16,7 @@ pub(super) fn read(root: &HostRoot, known: &mut FactReader) -> CgroupFacts {
     let (quotas, stats): (Vec<f64>, Vec<String>) = groups(root, "cpu").into_iter().filter_map(limits).unzip();
     let cpu_quota = quotas.into_iter().min_by(f64::total_cmp).ok_or("it has no quota");
     let periods = |line: &str| line.strip_prefix("nr_throttled ")?.trim().parse::<u64>().ok();
-    let throttled_periods = stats.iter().flat_map(|stat| stat.lines()).filter_map(periods).sum();
+    let throttled_periods = stats.iter().flat_map(|stat| stat.lines()).filter_map(periods).max().unwrap_or(0);
     CgroupFacts {
         cpu_quota: known.fact("cgroup.cpu_quota", || Ok(cpu_quota?)),
         throttled_periods: known.fact("cgroup.throttled_periods", || Ok(cpu_quota.map(|_| throttled_periods)?)),

@@ -101,24 +101,6 @@ pub enum ExportFormat {
     Jitter,
 }
 
-impl ExportFormat {
-    pub const fn word(self) -> &'static str {
-        match self {
-            ExportFormat::Csv => "csv",
-            ExportFormat::Jsonl => "jsonl",
-            ExportFormat::Parquet => "parquet",
-            ExportFormat::Hlog => "hlog",
-            ExportFormat::Values => "values",
-            ExportFormat::Benchstat => "benchstat",
-            ExportFormat::Prometheus => "prometheus",
-            ExportFormat::RoundtripCsv => "roundtrip-csv",
-            ExportFormat::FourTimes => "four-times",
-            ExportFormat::IrttJson => "irtt-json",
-            ExportFormat::Jitter => "jitter",
-        }
-    }
-}
-
 pub const TABLES: [RecordedTable; 5] = [
     RecordedTable::Probes,
     RecordedTable::Wakeups,

@@ -2,6 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+use clap::ValueEnum;
+use clap::builder::PossibleValue;
+
 use crate::cli::args::{ExportArgs, ExportContentArgs, ExportFormat};
 use crate::cli::value::out_of_place;
 use crate::diagnostics::Failure;
@@ -131,7 +134,8 @@ fn content(typed: &ExportContentArgs, format: ExportFormat) -> Result<ExportCont
 
 /// Refuses options that have no meaning for the format.
 fn expect_in_place(typed: &ExportContentArgs, format: ExportFormat, rows: Option<RowFormat>) -> Result<(), Failure> {
-    let with = format!("--format {}", format.word());
+    let word = format.to_possible_value();
+    let with = format!("--format {}", word.as_ref().map_or("", PossibleValue::get_name));
     let refuse = |option, cause, hint| Err(out_of_place(option, &with, cause, hint));
     let is_values = format == ExportFormat::Values;
     let are_probes = matches!(format, ExportFormat::RoundtripCsv | ExportFormat::FourTimes | ExportFormat::IrttJson);
