@@ -72,7 +72,7 @@ impl ProbeForm {
         if self != ProbeForm::IrttJson {
             return Ok(());
         }
-        writeln!(target, "\n],\"stats\":{{\"packets_sent\":{sent},\"packets_received\":{answered},\"duplicates\":0}}}}")
+        writeln!(target, "\n],\"stats\":{{\"packets_sent\":{sent},\"packets_received\":{answered}}}}}")
     }
 }
 

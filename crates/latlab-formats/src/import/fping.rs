@@ -4,7 +4,9 @@
 use super::ping::second_run;
 use super::prelude::*;
 pub(super) fn detects(head: &LogHead<'_>) -> bool {
-    head.lines().any(|line| part_of(whole(line)).is_some())
+    // A single number may be of anything: `threads : 4`.
+    let is_single = |part| matches!(part, Part::Values(values) if words(values.text).count() < 2);
+    head.lines().filter_map(|line| part_of(whole(line))).any(|(_, part)| !is_single(part))
 }
 
 pub(super) fn open(options: &LogOptions) -> OpenedLog {
@@ -30,9 +32,7 @@ fn part_of(line: LogField<'_>) -> Option<(LogField<'_>, Part<'_>)> {
     }
     let is_value = |word: LogField<'_>| word.text == b"-" || word.time(UNIT).is_ok();
     let [host, values] = captured(line, "{} : {}")?;
-    // A single number may be of anything: `threads : 4`.
-    let are_values = words(values.text).count() > 1 && words(values.text).all(is_value);
-    are_values.then_some((host, Part::Values(values)))
+    words(values.text).all(is_value).then_some((host, Part::Values(values)))
 }
 
 #[derive(Default)]

@@ -148,6 +148,10 @@ pub fn expect_text(head: &LogHead<'_>) -> Result<(), LogFault> {
     match NO_TEXT.iter().find(|(start, ..)| head.bytes.starts_with(start)) {
         Some((_, what, hint)) => Err(LogFault::whole(*what).hint(*hint)),
         None if head.bytes.contains(&0) => Err(LogFault::whole("it is binary").hint("logs are text")),
+        None if !head.is_json() && head.bytes.contains(&b'\r') && !head.bytes.contains(&b'\n') => {
+            Err(LogFault::whole("its lines end with a carriage return alone (`\\r`)")
+                .hint("`tr '\\r' '\\n' < FILE | latlab import -`"))
+        }
         None => Ok(()),
     }
 }
@@ -200,7 +204,11 @@ mod tests {
 
     #[test]
     fn a_log_whose_format_is_unknown_has_its_cause() {
-        for (text, what) in [("dear diary\nit was late\n", "its format is unknown"), (" \n\t\n", "it is empty")] {
+        for (text, what) in [
+            ("dear diary\nit was late\n", "its format is unknown"),
+            (" \n\t\n", "it is empty"),
+            ("id,rtt_us\r1,5\r", "its lines end with a carriage return alone (`\\r`)"),
+        ] {
             let head = LogHead { bytes: text.as_bytes(), is_whole: true };
             assert_eq!(format_of(&head, None).expect_err(text).what, what);
         }

@@ -190,6 +190,7 @@ impl PingLog {
         // Without the limit of 16 bits it is the number that is nearest to the last packet.
         let number = match (self.due(), self.first) {
             (Some(due), _) => due.saturating_add_signed(i64::from(wire.wrapping_sub(due as u16) as i16)),
+            (None, Some(1)) if wire == 0 => *self.first.insert(0),
             (None, Some(first)) => first.saturating_add(u64::from(wire.wrapping_sub(first as u16))),
             (None, None) => u64::from(wire),
         };
