@@ -69,7 +69,7 @@ fn a_quota_that_stops_a_run_is_a_caveat() {
     let document: Value = serde_json::from_slice(&summary.stdout).expect("a document");
     let caveats = document["caveats"].as_array().expect("a list");
     let quota = caveats.iter().find(|caveat| caveat["code"] == "cpu-quota").expect("it was stopped");
-    assert!(quota["message"].as_str().expect("text").starts_with("a quota of 0.2 CPU(s) stopped the control group of latlab on this host"));
+    assert!(quota["message"].as_str().expect("text").contains("0.2 CPU(s) stopped the control group of latlab"));
     assert!(String::from_utf8_lossy(&findings.stdout).contains("gets the time of 0.2"), "{findings:?}");
 }
 
