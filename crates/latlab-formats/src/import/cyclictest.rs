@@ -9,7 +9,9 @@ use std::collections::BTreeMap;
 use super::prelude::*;
 pub(super) fn detects(head: &LogHead<'_>) -> bool {
     let is_histogram = || head.lines().any(|line| line == b"# Histogram");
-    head.lines().any(is_cycle) || (head.lines().any(|line| shown_unit(line).is_some()) && !is_histogram())
+    // Not the time of day: figures are padded.
+    head.lines().any(|line| line.starts_with(b" ") && is_cycle(line))
+        || (head.lines().any(|line| shown_unit(line).is_some()) && !is_histogram())
 }
 
 pub(super) fn open(options: &LogOptions) -> OpenedLog {

@@ -33,7 +33,9 @@ fn first_of(line: &[u8]) -> Option<u64> {
         name == b"PING" || [&b"PING("[..], b"PING4", b"PING6"].iter().any(|start| name.starts_with(start))
     };
     let has = |text: &str| memmem::find(line, text.as_bytes()).is_some();
-    let is_first = words(line).find(is_name).is_some_and(|word| word.column == 1 || has("("));
+    // Behind the address are the bytes of a packet.
+    let has_bytes = || line.split(|byte| *byte == b')').skip(1).flatten().any(u8::is_ascii_digit);
+    let is_first = words(line).find(is_name).is_some_and(|word| if has("(") { has_bytes() } else { word.column == 1 });
     is_first.then(|| (has(") ") && !has("bytes) ")).into())
 }
 

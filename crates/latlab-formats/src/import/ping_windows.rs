@@ -18,21 +18,25 @@ pub(super) fn detects(head: &LogHead<'_>) -> bool {
         || (has(|line| answer_of(line).is_some()) && has(|line| numbers_of(line).len() > 1))
 }
 
+/// `ms` in any language.
+const UNIT_BYTES_MAX: usize = 9;
+
 fn has_ttl(line: LogField<'_>) -> bool {
     captured::<0>(line, "* TTL=*").is_some()
 }
 
 /// The time of an answer, `time=23ms`, `temps=23 ms`, in front of `TTL=`; of a bound `<1`. Units are translated, or cut to `m`.
-/// Without the TTL, as over IPv6, the colon behind the address and `ms` tell the line from the statistics.
+/// Without the TTL, as over IPv6, a single word behind the address tells the line from the statistics.
 fn answer_of(line: LogField<'_>) -> Option<LogField<'_>> {
     let text = match captured(line, "{} TTL=*") {
         Some([text]) => text,
-        None => captured::<0>(line, "*: *ms").filter(|_| numbers_of(line).is_empty()).map(|_| line)?,
+        None => memmem::rfind(line.text, b": ").filter(|at| words(&line.text[at + 2..]).count() == 1).map(|_| line)?,
     };
     let start = text.text.iter().rposition(|byte| b"=<".contains(byte))?;
     let end = text.text.iter().rposition(u8::is_ascii_digit).filter(|end| *end > start)? + 1;
     let value = text.part(start + usize::from(text.text[start] == b'='), end);
-    (end < text.text.len() && captured::<0>(line, "*seq=*").is_none()).then_some(value)
+    let unit_bytes = text.text.len() - end;
+    ((1..=UNIT_BYTES_MAX).contains(&unit_bytes) && captured::<0>(line, "*seq=*").is_none()).then_some(value)
 }
 
 /// The numbers of `Sent = 3, Received = 2, Lost = 1 (33% loss),` or `Minimum = 0ms, …` in any language, whatever its commas are.
@@ -45,6 +49,8 @@ fn numbers_of(line: LogField<'_>) -> Vec<LogField<'_>> {
 #[derive(Default)]
 struct WindowsLog {
     has_begun: bool,
+    /// A heading follows rows: that of the counts, or of another run.
+    is_headed_again: bool,
     totals: LogTotals,
     rows: u64,
     bounds: u64,
@@ -64,6 +70,8 @@ impl LineParser for WindowsLog {
                 let [min, max, mean] = [min, max, mean].map(|number| StatedValue::of(number, UNIT).ok());
                 (self.totals.min, self.totals.max, self.totals.mean) = (min, max, mean);
             }
+        } else if self.is_headed_again && (value.is_some() || (numbers.is_empty() && !line.text.is_empty())) {
+            return Err(second_run());
         } else if let Some(value) = value {
             let is_bound = value.text.starts_with(b"<");
             let value_ns = if is_bound { 0 } else { value.time(UNIT)? };
@@ -73,7 +81,7 @@ impl LineParser for WindowsLog {
             self.totals.sent = Some(sent.total()?);
             self.totals.received = rest.first().map(LogField::total).transpose()?;
         } else if line.text.ends_with(b":") {
-            self.has_begun = true;
+            (self.has_begun, self.is_headed_again) = (true, self.rows > 0);
         } else if !line.text.is_empty() && self.has_begun {
             self.row(None, rows);
         } else {
