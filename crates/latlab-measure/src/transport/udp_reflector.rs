@@ -209,15 +209,15 @@ impl ReflectorSocket for UdpReflector {
         .map(drop)
     }
 
-    /// A full buffer is given up for a new one, so that the rate of COOKIEs is all that bounds them. The kernel frees the old
-    /// one after its COOKIEs. Another error may be of an ICMP message that anyone can forge, and is taken with the first try.
+    /// A full buffer is given up for a new one. Another error may be of a forged ICMP message, and is taken with it.
     fn reply_cookie(&mut self, datagram: &[u8], peer: SocketAddr) -> io::Result<()> {
         let sent = self.cookies.as_ref().map(|cookies| self.send_now(cookies.as_fd(), datagram, peer));
         match sent {
             Some(Ok(_)) => return Ok(()),
             Some(Err(error)) if error.kind() != io::ErrorKind::WouldBlock => {}
-            _ => self.cookies = self.cookie_socket().ok(),
+            _ => self.cookies = None, // The old one would hold the port.
         }
+        self.cookies = self.cookies.take().or_else(|| self.cookie_socket().ok());
         self.send_now(self.cookies.as_ref().unwrap_or(&self.socket).as_fd(), datagram, peer).map(drop)
     }
 
