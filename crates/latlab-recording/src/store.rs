@@ -222,9 +222,9 @@ impl Store {
         self.list_as(|listing| listing)
     }
 
-    /// What `keep` keeps of each recording, the newest first; nothing if the store does not exist. A
-    /// directory without one is a damaged recording if it holds data or is named like one; other directories are
-    /// left out. Unfinished recordings are not finished by this.
+    /// What `keep` keeps of each recording, the newest first; nothing if the store does not exist. A directory without a
+    /// manifest is a damaged recording if it holds data or is named like one; other directories are left out. Unfinished
+    /// recordings are not finished by this.
     ///
     /// # Errors
     /// If it is not a directory or cannot be read.

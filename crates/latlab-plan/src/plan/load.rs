@@ -1,5 +1,6 @@
 //! The loads of a run: `--load KIND=VALUE[@WHERE][:KEY=VALUE,…]`.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -116,7 +117,7 @@ impl LoadKind {
         };
         let highest = format!("the highest CPU number is {}", defaults::CPU_MAX);
         limits.push((cpus.iter().any(|cpu| *cpu > defaults::CPU_MAX), "there are no such CPUs", highest));
-        let is_repeated = (1..cpus.len()).any(|at| cpus[..at].contains(&cpus[at]));
+        let is_repeated = cpus.iter().collect::<BTreeSet<_>>().len() < cpus.len();
         limits.push((is_repeated, "a CPU occurs twice", "name each once".into()));
         let range = defaults::LOAD_PERIOD_MIN..=defaults::LOAD_PERIOD_MAX;
         let cause = "bursts of this length would consist of waking up, or be loads of their own";

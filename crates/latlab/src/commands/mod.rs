@@ -31,13 +31,11 @@ use std::ffi::OsString;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use crate::diagnostics::Outcome;
-
 use crate::cli::args::{Command, MeasuringArgs, VerbosityArgs};
 use crate::cli::resolve::{self, Environment, MeasureJob};
 use crate::cli::{self, NotParsed};
 use crate::console::{Console, Verbosity};
-use crate::diagnostics::Failure;
+use crate::diagnostics::{Failure, Outcome};
 use crate::facts::CommandLine;
 use crate::host::HostRoot;
 use crate::host::facts::memory_limit;

@@ -148,7 +148,7 @@ fn opened_under_flood(prefixes: u128) -> (usize, ReflectorCounters) {
     let (ended, stop) = (AtomicBool::new(false), AtomicBool::new(false));
     std::thread::scope(|scope| {
         let reflector = scope.spawn(|| reflect(&mut reflecting, &key, &stop));
-        assert!(opens(&lab, &PathSpec::SYSTEM, peer, &key), "there is no flood yet");
+        assert!(opens(&lab, &PathSpec::SYSTEM, peer, &key), "nothing floods yet");
         let flood = scope.spawn(|| flood(&flooding, peer, FLOOD_RATE, from, &ended));
         // The first second is the hardest: every network is new.
         let opened = open_sessions(&lab, peer, &key);
@@ -224,7 +224,7 @@ fn cookies_to_neighbours_that_do_not_exist_keep_no_answer_and_no_opening_out() {
                 let _inside = lab.enter_reflector().expect("the namespace is there");
                 reflect(&mut reflecting, &key, &stop)
             });
-            let mut session = opened(&lab, &PathSpec::SYSTEM, peer, &key).expect("there is no flood yet");
+            let mut session = opened(&lab, &PathSpec::SYSTEM, peer, &key).expect("nothing floods yet");
             let flood = scope.spawn(|| flood(&flooding, peer, rate, from, &ended));
             // So many COOKIEs as fill a send buffer of the usual 208 KiB.
             std::thread::sleep(Duration::from_millis(if rate < 1_000 { 1_200 } else { 500 }));

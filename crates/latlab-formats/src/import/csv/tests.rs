@@ -167,7 +167,11 @@ fn a_column_by_itself_is_detected_by_a_heading() {
     assert!(is_detected("csv", b"rtt\n10\n20\n") && !is_detected("csv", b"rtt\n"));
     assert_eq!(fault("", "rtt\n10\n20\n").hint.as_deref(), Some("add `--unit ns|us|ms|s`"));
     assert_eq!(rows_of("", "rtt [s]\n0,000296\n0,000301\n"), [(0, 296_000), (1, 301_000)], "decimal commas");
-    assert_eq!(fault("--column 2 --unit ns", "1,1x\n2,13\n3,14\n").line, Some(1), "a damaged row is no heading");
+    assert_eq!(
+        fault("--column 2 --unit ns", "1,1x\n2,13\n3,14\n").line,
+        Some(1),
+        "a damaged row is not taken for a heading"
+    );
 }
 
 #[test]
