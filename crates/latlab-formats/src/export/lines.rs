@@ -17,10 +17,10 @@ pub enum LineForm {
 pub struct LinesWriter<W> {
     target: W,
     form: LineForm,
-    /// What stands before the value of each key column, and of each column.
-    before_keys: Vec<String>,
+    /// What stands before the value of each column, and of each key column.
     columns: Vec<(String, ColumnType)>,
-    /// How the line of each row of the run begins.
+    before_keys: Vec<String>,
+    /// How the line of each row of the run ends.
     keys: Vec<u8>,
 }
 
@@ -31,7 +31,7 @@ impl<W: Write> LinesWriter<W> {
     /// If the target refuses it.
     pub fn new(mut target: W, form: LineForm, schema: &ExportSchema) -> io::Result<LinesWriter<W>> {
         let mut before = Vec::new();
-        for (number, column) in schema.keys.iter().chain(&schema.columns).enumerate() {
+        for (number, column) in schema.columns.iter().chain(&schema.keys).enumerate() {
             before.push(match (form, number) {
                 (LineForm::Csv, 0) => String::new(),
                 (LineForm::Csv, _) => ",".to_owned(),
@@ -40,12 +40,12 @@ impl<W: Write> LinesWriter<W> {
             });
         }
         if form == LineForm::Csv {
-            let names = schema.keys.iter().chain(&schema.columns).map(|column| field(&column.name));
+            let names = schema.columns.iter().chain(&schema.keys).map(|column| field(&column.name));
             target.write_all(format!("{}\n", names.collect::<Vec<_>>().join(",")).as_bytes())?;
         }
-        let types = schema.columns.iter().map(|column| column.column_type);
-        let columns = before.split_off(schema.keys.len()).into_iter().zip(types).collect();
-        Ok(LinesWriter { target, form, before_keys: before, columns, keys: Vec::new() })
+        let before_keys = before.split_off(schema.columns.len());
+        let columns = before.into_iter().zip(schema.columns.iter().map(|column| column.column_type)).collect();
+        Ok(LinesWriter { target, form, columns, before_keys, keys: Vec::new() })
     }
 }
 
@@ -70,7 +70,6 @@ impl<W: Write> RowsWriter for LinesWriter<W> {
         };
         let mut lines = Vec::new();
         for row in 0..batch.rows {
-            lines.extend_from_slice(&self.keys);
             for (values, (before, column_type)) in batch.columns.iter().zip(&self.columns) {
                 lines.extend_from_slice(before.as_bytes());
                 match values {
@@ -86,6 +85,7 @@ impl<W: Write> RowsWriter for LinesWriter<W> {
                     },
                 }
             }
+            lines.extend_from_slice(&self.keys);
             lines.extend_from_slice(end);
             if lines.len() >= CHUNK_BYTES {
                 self.target.write_all(&lines)?;
@@ -176,9 +176,9 @@ mod tests {
 
     #[test]
     fn in_csv_a_null_is_an_empty_field_and_commas_quotes_and_line_ends_are_quoted() {
-        let header = "run,size_bytes,seq,sent_ns,fate,reordered\n";
-        let rows = "\"a,\"\"b\"\"\nc\",,0,-5,answered,false\n\
-            \"a,\"\"b\"\"\nc\",,18446744073709551615,,not_sent,true\n";
+        let header = "seq,sent_ns,fate,reordered,run,size_bytes\n";
+        let rows = "0,-5,answered,false,\"a,\"\"b\"\"\nc\",\n\
+            18446744073709551615,,not_sent,true,\"a,\"\"b\"\"\nc\",\n";
         assert_eq!(written(LineForm::Csv, true), format!("{header}{rows}"));
         assert_eq!(written(LineForm::Csv, false), header);
         assert_eq!(field(""), "\"\"");

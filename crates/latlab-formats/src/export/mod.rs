@@ -14,13 +14,13 @@ use std::io;
 
 use crate::recording::{ColumnSpec, UniformBatch};
 
-/// The columns of a file: those that are constant within a run, and those of the rows.
+/// The columns of a file, in their order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ExportSchema {
-    /// Columns whose value [`RowsWriter::begin_run`] gives once for all rows of a run.
-    pub keys: Vec<ColumnSpec>,
     /// Columns with a value for each row.
     pub columns: Vec<ColumnSpec>,
+    /// Columns whose value [`RowsWriter::begin_run`] gives once for all rows of a run.
+    pub keys: Vec<ColumnSpec>,
 }
 
 /// The value of a key column.

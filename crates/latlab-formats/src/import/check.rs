@@ -134,8 +134,7 @@ impl OtherLines {
     pub(super) fn take(&mut self, number: u64, line: &[u8]) {
         self.count += 1;
         if self.kinds.len() < KINDS_MAX {
-            let start = &line[..line.len().min(80)];
-            let kind: Vec<u8> = start.iter().filter(|byte| !byte.is_ascii_digit()).copied().collect();
+            let kind: Vec<u8> = line.iter().filter(|byte| !byte.is_ascii_digit()).take(40).copied().collect();
             if !self.kinds.contains(&kind) {
                 self.kinds.push(kind);
                 self.first.push((number, whole(line).shown()));

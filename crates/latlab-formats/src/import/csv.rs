@@ -8,11 +8,10 @@ mod layout;
 
 use super::field::{Commas, Scan, commas_of, is_blank_or_comment, is_not_finite};
 use heading::{Heading, column_called};
-pub(super) use layout::NOTHING;
-pub(super) use layout::detects;
 use layout::{BLANKS, LOST, Layout, begins_as_number, cells_of, is_lost, is_number};
+pub(super) use layout::{NOTHING, detects};
 
-pub(super) const UNKNOWN: TableKind = TableKind { tool: "csv", delimiter: None, column: None, unit: None };
+pub(super) const UNKNOWN: TableKind = TableKind { tool: "csv", delimiter: None, column: None, unit: None, only: &[] };
 
 struct Table {
     tool: &'static str,
@@ -21,6 +20,8 @@ struct Table {
     value: usize,
     count: Option<usize>,
     id: Option<usize>,
+    only: Vec<(usize, &'static [&'static str])>,
+    run: Option<Vec<u8>>,
     unit: TimeUnit,
     metric: Metric,
     lost: String,
@@ -57,6 +58,7 @@ pub(super) fn open(kind: TableKind, options: &LogOptions, head: &LogHead<'_>) ->
     }
     let stated = kind.unit.or_else(|| heading.and_then(|heading| heading.unit));
     let id = (0..headings.len()).find(|at| *at != value && Some(*at) != count && headings[*at].counts_rows());
+    let only = kind.only.iter().filter_map(|(name, words)| Some((column_of(name).ok()?, *words))).collect();
     Ok(Box::new(Table {
         tool: kind.tool,
         delimiter: layout.delimiter,
@@ -64,6 +66,8 @@ pub(super) fn open(kind: TableKind, options: &LogOptions, head: &LogHead<'_>) ->
         value,
         count,
         id,
+        only,
+        run: None,
         unit: unit_of(stated, options.unit)?,
         metric: options.metric.unwrap_or(heading.map_or(Metric::Delay, Heading::metric)),
         lost: options.lost.clone().unwrap_or_else(|| LOST.to_owned()),
@@ -111,6 +115,9 @@ impl Table {
         if is_repeated || cells.iter().all(|cell| self.columns > 1 && cell.text.is_empty()) {
             return Ok(LineUse::Other);
         }
+        if cells.len() == self.columns && self.is_left_out(&cells)? {
+            return Ok(LineUse::Other);
+        }
         let looks_like_value = |cell: &LogField<'_>| begins_as_number(cell) || is_not_finite(cell.text);
         let has_number = cells.iter().any(is_number);
         self.is_open = is_open
@@ -134,6 +141,19 @@ impl Table {
         let count = self.count.and_then(|count| cells.get(count)).map_or(Ok(1), LogField::total)?;
         self.take(id, value_ns, count, rows);
         self.text_below.take().map_or(Ok(LineUse::Taken), Err)
+    }
+
+    fn is_left_out(&mut self, cells: &[LogField<'_>]) -> Result<bool, LogFault> {
+        for (at, words) in &self.only {
+            let word = cells[*at].text;
+            match words.is_empty() {
+                true if self.run.get_or_insert_with(|| word.to_vec()) == word => {}
+                true => return Err(LogFault::whole("it has several runs").hint("`latlab export` one of them")),
+                false if words.iter().any(|known| known.as_bytes() == word) => {}
+                false => return Ok(true),
+            }
+        }
+        Ok(false)
     }
 
     #[cold]
@@ -206,7 +226,11 @@ impl LineParser for Table {
     fn plain_rows(&mut self, text: &[u8], rows: &mut LogRows<'_>) -> (usize, u64) {
         let mut scan = Scan { text, at: 0 };
         let (mut end, mut taken) = (0, 0);
-        let is_plain = self.line + 1 >= self.start && !self.is_decimal && self.count.is_none() && !self.is_open;
+        let is_plain = self.line + 1 >= self.start
+            && !self.is_decimal
+            && self.count.is_none()
+            && self.only.is_empty()
+            && !self.is_open;
         // Of the words for lost probes those that are usual are no numbers.
         if is_plain && self.text_below.is_none() && self.lost == LOST {
             rows.are_of(self.metric);

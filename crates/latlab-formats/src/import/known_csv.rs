@@ -1,25 +1,28 @@
 //! Tables that are known: CSV files of tools by their first line (JMeter's JTL files, what hey and vegeta write, whose samples
 //! that failed keep their values, as in the tools' own reports), and files of numbers in the unit that the user states.
 
-use super::csv::NOTHING;
+use super::csv::{self, NOTHING};
 use super::field::{is_decimal_comma, is_not_finite};
 use super::prelude::*;
 
-pub(super) const NUMBERS: TableKind = TableKind { tool: "numbers", delimiter: Some(NOTHING), column: None, unit: None };
+pub(super) const NUMBERS: TableKind = TableKind { tool: "numbers", delimiter: Some(NOTHING), ..csv::UNKNOWN };
 pub(super) const HEY: TableKind = of_tool("hey", "response-time", TimeUnit::Seconds);
 pub(super) const JMETER: TableKind = of_tool("JMeter", "elapsed", TimeUnit::Millis);
 pub(super) const VEGETA: TableKind = of_tool("vegeta", "3", TimeUnit::Nanos);
 
+/// The measured rows of one run, of the tables of which the first column is a delay.
+pub(super) const LATLAB: TableKind = TableKind {
+    only: &[("run", &[]), ("phase", &["measure"]), ("fate", &["answered", "late", "lost"])],
+    ..of_tool("latlab", "1", TimeUnit::Nanos)
+};
+
 const fn of_tool(tool: &'static str, column: &'static str, unit: TimeUnit) -> TableKind {
-    TableKind { tool, delimiter: None, column: Some(column), unit: Some(unit) }
+    TableKind { tool, column: Some(column), unit: Some(unit), ..csv::UNKNOWN }
 }
 
-pub(super) fn is_hey(head: &LogHead<'_>) -> bool {
-    first_line(head).starts_with(b"response-time,DNS+dialup,")
-}
-
-pub(super) fn is_jmeter(head: &LogHead<'_>) -> bool {
-    first_line(head).starts_with(b"timeStamp") && memmem::find(first_line(head), b"elapsed").is_some()
+/// Whether the first line has all of these texts.
+pub(super) fn begins(head: &LogHead<'_>, texts: &[&str]) -> bool {
+    texts.iter().all(|text| memmem::find(first_line(head), text.as_bytes()).is_some())
 }
 
 /// Whether the lines are one number each. Some may be `nan` or `inf`; behind the first one they may have decimal commas.

@@ -61,6 +61,8 @@ pub struct TableKind {
     pub(super) delimiter: Option<u8>,
     pub(super) column: Option<&'static str>,
     pub(super) unit: Option<TimeUnit>,
+    /// Columns in which a row has one of these words, else it is left out; without words all rows have the same one.
+    pub(super) only: &'static [(&'static str, &'static [&'static str])],
 }
 
 pub type OpenedLog = Result<Box<dyn LineParser>, LogFault>;

@@ -39,7 +39,7 @@ pub use log::{
     LineParser, LineUse, LogBlock, LogFacts, LogFormat, LogHead, LogOptions, LogReader, LogRows, OpenedLog, ReadLog,
     TableKind,
 };
-pub use utf16::Utf16;
+pub use utf16::from_utf16;
 
 const UNIT: &str = "--unit";
 const METRIC: &str = "--metric";
@@ -65,12 +65,16 @@ pub const FORMATS: &[LogFormat] = &[
     values("hdr-histogram", "log of HdrHistogram", &[UNIT, METRIC], hdr_histogram::detects, Lines(hdr_histogram::open)),
     values("hdr-percentiles", "percentile table of HdrHistogram", &[UNIT, METRIC],
         |head| head.lines().any(hdr_percentiles::is_heading), Lines(hdr_percentiles::open)),
-    values("hey", "CSV file of hey", &[METRIC], known_csv::is_hey, Table(known_csv::HEY)),
+    values("hey", "CSV file of hey", &[METRIC], |head| known_csv::begins(head, &["response-time,DNS+dialup,"]),
+        Table(known_csv::HEY)),
     values("iperf3", "JSON of iperf3", &[], |head| head.has_document(&["\"iperf 3", "\"bits_per_second\""]),
         Document(iperf3::read)).of(Kind::Stream, true),
     values("irtt", "JSON of irtt", &[], |head| head.has_document(&["\"irtt\":", "\"round_trips\":"]),
         Document(irtt::read)).of(Kind::Ping, true),
-    values("jmeter", "JTL file of JMeter", &[METRIC], known_csv::is_jmeter, Table(known_csv::JMETER)),
+    values("jmeter", "JTL file of JMeter", &[METRIC], |head| known_csv::begins(head, &["timeStamp", "elapsed"]),
+        Table(known_csv::JMETER)),
+    values("latlab", "rows of latlab", &[], |head| known_csv::begins(head, &["_ns,seq,", ",run,recording,"]),
+        Table(known_csv::LATLAB)).of(Kind::Values, true),
     values("oslat", "output of oslat", &[UNIT, METRIC], columns::is_oslat, OSLAT),
     values("perftest", "latencies of RTI Perftest", &[UNIT], perftest::detects, Lines(perftest::open)),
     values("perftest-json", "JSON of RTI Perftest", &[], |head| head.has_document(&["\"perftest\":"]),

@@ -33,7 +33,8 @@ const UNSAMPLED: &[(&[&str], &str, &str)] = &[
     (&["\nh 0 ", "\np 0 "], "mtr's raw output, with samples of every hop", MTR),
     (&["fio-", ": (groupid="], "fio's report", "`write_lat_log=NAME` or `--output-format=json+` writes them"),
     (&["{\"attack\":", "\"latency\":"], "vegeta's JSON, with samples", "`vegeta encode --to csv RESULTS`"),
-    (&["run,recording,"], "latlab's CSV, with samples of several columns", "`latlab export --format roundtrip-csv`"),
+    (&[",run,recording,"], "latlab's CSV of a table without delays", "`latlab export --format values --singletons`"),
+    (&["\"run\":", "\"recording\":"], "latlab's JSON lines, for other programs", "`latlab export` as CSV is read"),
     (&["[ ID] Interval"], "iperf's report", "of iperf3 `iperf3 --json` is read; iperf 2 writes none"),
 ];
 const NETPERF: &str = "it writes none: `sockperf ping-pong --full-log FILE` or `latlab ping` do";

@@ -5,9 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
-use std::sync::mpsc::{self, RecvTimeoutError};
-use std::thread;
-use std::time::Duration;
 
 use serde_json::Value;
 
@@ -24,7 +21,8 @@ use crate::formats::export::probes::ProbeForm;
 use crate::formats::export::{ExportCell, ExportSchema, RowsWriter};
 use crate::plan::Kind;
 use crate::platform::SignalWatch;
-use crate::recording::{ColumnSpec, ColumnType, RecordedTable, Recording};
+use crate::probe::Fate;
+use crate::recording::{Column, ColumnSpec, ColumnType, RecordedTable, Recording, UniformBatch};
 use crate::units::human::counted;
 
 /// Writes what `job` asks for.
@@ -41,27 +39,8 @@ pub(super) fn run(job: &ExportJob, console: &Console) -> Result<Outcome, Failure
         return written(job, &runs, &|| None, console);
     }
     let signals = SignalWatch::listen().map_err(refused("listen to signals"))?;
-    with_notice(&signals, || written(job, &runs, &|| signals.outcome(), console))
+    written(job, &runs, &|| signals.outcome(), console)
 }
-
-/// Calls `work` while a thread notices signals: to read a long run takes seconds, in which a second signal ends the process.
-fn with_notice<T>(signals: &SignalWatch, work: impl FnOnce() -> T) -> T {
-    let (end, ended) = mpsc::channel::<()>();
-    let notice = move || {
-        while ended.recv_timeout(NOTICE_INTERVAL) == Err(RecvTimeoutError::Timeout) {
-            signals.notice();
-        }
-    };
-    thread::scope(move |scope| {
-        // Also a panic drops it, which ends the thread.
-        let _end = end;
-        // Without the thread the first signal still ends the export at the next run.
-        let _ = thread::Builder::new().name("signals".into()).spawn_scoped(scope, notice);
-        work()
-    })
-}
-
-const NOTICE_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Writes `runs`, at least one, until `stop` has an outcome.
 fn written(
@@ -89,11 +68,11 @@ fn is_own(path: &Path, content: &ExportContent) -> io::Result<bool> {
     }
     let mark = match content {
         ExportContent::Rows { format, .. } | ExportContent::Bins { format, .. } => match format {
-            RowFormat::Csv => "run,recording,",
-            RowFormat::Jsonl => "{\"run\":\"",
+            RowFormat::Csv => ",run,recording,",
+            RowFormat::Jsonl => ",\"recording\":\"",
             RowFormat::Parquet => {
                 let length = file.metadata()?.len();
-                file.seek(SeekFrom::Start(length.saturating_sub(FOOTER_BYTES)))?;
+                file.seek(SeekFrom::Start(length.saturating_sub(SEARCHED_BYTES)))?;
                 let mut end = Vec::new();
                 file.read_to_end(&mut end)?;
                 return Ok(end.windows(EXPORT_KEY.len()).any(|part| part == EXPORT_KEY.as_bytes()));
@@ -109,12 +88,12 @@ fn is_own(path: &Path, content: &ExportContent) -> io::Result<bool> {
         | ExportContent::Jitter { .. } => return Ok(false),
     };
     let mut start = Vec::new();
-    file.take(mark.len() as u64).read_to_end(&mut start)?;
-    Ok(start == mark.as_bytes())
+    file.take(SEARCHED_BYTES).read_to_end(&mut start)?;
+    Ok(start.windows(mark.len()).any(|part| part == mark.as_bytes()))
 }
 
-/// How much of the end of a Parquet file shows who wrote it: the metadata come last.
-const FOOTER_BYTES: u64 = 1 << 20;
+/// Who wrote a file shows in so many bytes: of a text the first ones, of Parquet the last ones.
+const SEARCHED_BYTES: u64 = 1 << 20;
 
 impl Export<'_> {
     fn write(&self, content: &ExportContent, target: &mut OutputTarget<'_>) -> Result<(), ExportBreak> {
@@ -157,7 +136,9 @@ impl Export<'_> {
     ) -> Result<(), ExportBreak> {
         let table = table.unwrap_or(RecordedTable::of(self.kind));
         self.expect_table(table)?;
-        let columns = table.imported_columns();
+        let recorded = table.imported_columns();
+        let delay = delays_of(table).map(|[name, ..]| ColumnSpec::nullable(name, ColumnType::I64));
+        let columns: Vec<_> = delay.into_iter().chain(recorded.iter().cloned()).collect();
         // The packets of a stream have a size of their own beside that of its probes.
         let is_beside_stream = self.kind == Kind::Stream && table == RecordedTable::Probes;
         let renamed = |name: &str| is_beside_stream.then(|| format!("stream_{name}"));
@@ -171,8 +152,11 @@ impl Export<'_> {
             let mut rows = 0;
             for batch in recording.rows_of(table)? {
                 self.expect_no_signal()?;
-                let batch = batch?;
+                let mut batch = batch?;
                 rows += batch.rows;
+                if let Some([_, begin, end]) = delays_of(table) {
+                    batch.columns.insert(0, delays(&batch, &recorded, begin, end));
+                }
                 writer.append(batch)?;
             }
             without_rows += usize::from(rows == 0);
@@ -196,6 +180,28 @@ impl Export<'_> {
             .because(format!("they are of kind `{}`", self.kind.word()))
             .hint(known.join(" or ")))
     }
+}
+
+/// The delays of the rows of a table: their column, and from which instant to which one they last.
+fn delays_of(table: RecordedTable) -> Option<[&'static str; 3]> {
+    match table {
+        RecordedTable::Probes => Some(["round_trip_delay_ns", "sent_ns", "received_ns"]),
+        RecordedTable::Wakeups => Some(["wakeup_latency_ns", "due_ns", "woke_ns"]),
+        _ => None,
+    }
+}
+
+/// The time from `begin` to `end` in each row of `batch`, in which the columns are `recorded`; of a probe that was answered in time.
+fn delays(batch: &UniformBatch, recorded: &[ColumnSpec], begin: &str, end: &str) -> Column<'static> {
+    let column = |name: &str| recorded.iter().zip(&batch.columns).find(|(spec, _)| spec.name == name).map(|it| it.1);
+    let (begin, end, fates) = (column(begin), column(end), column("fate"));
+    let instant = |column: Option<&Column<'_>>, row| match column {
+        Some(Column::Ints(ints)) => ints.get(row),
+        _ => None,
+    };
+    let has_ended = |row| !matches!(fates, Some(Column::Words(fates)) if fates.get(row) != Fate::Answered.word());
+    let delay = |row| instant(end, row)?.checked_sub(instant(begin, row)?).filter(|_| has_ended(row));
+    Column::Ints((0..batch.rows).map(delay).collect())
 }
 
 fn rows_writer<'a>(

@@ -36,23 +36,12 @@ pub(super) fn metric(export: &Export<'_>, typed: Option<&str>) -> Result<Metric,
     };
     let has_it = |run: &ExportedRun| run.available.metrics().any(|known| known == metric);
     let Some(without) = export.runs.iter().find(|run| !has_it(run)) else { return Ok(metric) };
-    let quoted = |metrics: Vec<Metric>| {
-        metrics.into_iter().map(|metric| format!("`{}`", metric.name())).collect::<Vec<_>>().join(", ")
-    };
-    let is_common =
-        |metric: &Metric| export.runs.iter().all(|run| run.available.metrics().any(|known| known == *metric));
-    let common: Vec<Metric> = without.available.metrics().filter(is_common).collect();
-    let known = quoted(without.available.metrics().collect());
+    let known: Vec<String> = without.available.metrics().map(|metric| format!("`{}`", metric.name())).collect();
     let is_choice = without.takes_metric && Metric::VALUES.contains(&metric);
-    let again = is_choice.then(|| format!("import the log again with `--metric {}`", metric.name()));
-    let other = if common.is_empty() {
-        "the runs have no metric in common: name recordings of one metric".to_owned()
-    } else {
-        format!("`--metric` names one that all runs have: {}", quoted(common))
-    };
+    let again = is_choice.then(|| format!("import the log again with `--metric {}`; ", metric.name()));
     Err(Failure::request(format!("`{}` has no {}", without.path.display(), metric.title()))
-        .because(absence(without, metric, &known))
-        .hint(again.into_iter().chain([other]).collect::<Vec<_>>().join("; ")))
+        .because(absence(without, metric, &known.join(", ")))
+        .hint(again.unwrap_or_default() + "`--metric` names one that all runs have"))
 }
 
 /// Why `run` has no `metric` but those that are `known`.

@@ -17,8 +17,8 @@ use crate::console::Console;
 use crate::diagnostics::{Failure, refused};
 use crate::facts::{CommandLine, ImportFacts};
 use crate::formats::import::{
-    LogBlock, LogEnd, LogError, LogFacts, LogFault, LogFormat, LogHead, LogRows, OtherLines, Utf16, expect_text,
-    format_of, read_log,
+    LogBlock, LogEnd, LogError, LogFacts, LogFault, LogFormat, LogHead, LogRows, OtherLines, expect_text, format_of,
+    from_utf16, read_log,
 };
 use crate::metric::Metric;
 use crate::plan::{ImportSpec, Kind, RunSpec};
@@ -32,6 +32,8 @@ use crate::units::human::counted;
 const HEAD_BYTES: usize = 1 << 16;
 /// What some programs write before UTF-8.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+/// The most bytes of a log in UTF-16 behind its beginning.
+const UTF_16_BYTES_MAX: u64 = 1 << 24;
 /// Rows in a block, and in a row group of the table.
 const BLOCK_ROWS: usize = 1 << 17;
 /// The longest time for which a pipe is waited for before an interrupt is noticed.
@@ -266,8 +268,8 @@ pub(super) struct LogInput {
     /// Bytes read so far.
     read: Arc<AtomicU64>,
     stop: Arc<AtomicBool>,
-    /// The decoder of a log in UTF-16.
-    utf16: Option<Utf16>,
+    /// What is left of a log in UTF-16, which was read as a whole.
+    decoded: io::Cursor<String>,
 }
 
 impl LogInput {
@@ -280,15 +282,18 @@ impl LogInput {
         };
         let file = file.map_err(|error| unreadable(&name.to_string(), &error))?;
         let length = file.metadata().ok().filter(std::fs::Metadata::is_file).map(|facts| facts.len());
-        Ok(LogInput { file, length, read: Arc::default(), stop: Arc::clone(stop), utf16: None })
+        Ok(LogInput { file, length, read: Arc::default(), stop: Arc::clone(stop), decoded: io::Cursor::default() })
     }
 
     /// Its first bytes in UTF-8, at most `max`.
     fn head(&mut self, max: usize) -> io::Result<Vec<u8>> {
         let mut head = Vec::new();
         self.take(max as u64).read_to_end(&mut head)?;
-        self.utf16 = Utf16::of(&head);
-        if self.utf16.is_some() {
+        if from_utf16(&head).is_some() {
+            if self.take(UTF_16_BYTES_MAX).read_to_end(&mut head)? as u64 == UTF_16_BYTES_MAX {
+                return Err(io::Error::other("it has more than 16 MiB of UTF-16: `iconv -f UTF-16 -t UTF-8 FILE`"));
+            }
+            self.decoded = io::Cursor::new(from_utf16(&head).unwrap_or_default());
             head.clear();
             self.take(max as u64).read_to_end(&mut head)?;
         }
@@ -321,10 +326,10 @@ impl LogInput {
 
 impl Read for LogInput {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let Some(mut utf16) = self.utf16.take() else { return self.read_file(buffer) };
-        let read = utf16.read(self, buffer);
-        self.utf16 = Some(utf16);
-        read
+        match self.decoded.read(buffer)? {
+            0 => self.read_file(buffer),
+            read => Ok(read),
+        }
     }
 }
 

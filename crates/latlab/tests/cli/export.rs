@@ -8,6 +8,8 @@ use std::process::{Command, Stdio};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use serde_json::{Value, json};
 
+use latlab::probe::Fate;
+
 use crate::harness::{BINARY, Finished, Latlab, contains, empty};
 use crate::hostile::{copy_directory, testdata};
 use crate::lab::without_rights;
@@ -74,6 +76,13 @@ fn every_row_of_a_recording_is_exported_with_its_nulls() {
         let expected = [
             ("run", json!(manifest.run_id)),
             ("recording", json!("closed")),
+            (
+                "round_trip_delay_ns",
+                match (probe.fate, probe.sent, probe.received) {
+                    (Fate::Answered, Some(sent), Some(received)) => json!(received.as_nanos() - sent.as_nanos()),
+                    _ => Value::Null,
+                },
+            ),
             ("loads", json!("none")),
             ("seq", json!(probe.seq.0)),
             ("phase", json!(probe.phase.word())),
@@ -333,6 +342,7 @@ fn the_forms_of_other_tools_are_imported_with_the_same_round_trips() {
     let own = round_trips(&ran, "x");
     let line = |line: &str| Latlab::at(ran.directory()).line(line).success();
     for (format, metric) in [
+        ("csv", ""),
         ("roundtrip-csv", ""),
         ("four-times", ""),
         ("irtt-json", ""),
@@ -351,6 +361,17 @@ fn the_forms_of_other_tools_are_imported_with_the_same_round_trips() {
         assert!(again[5] == own[5] || format != "hlog", "{own} {again}");
         fs::remove_dir_all(ran.directory().join("again")).expect("own");
     }
+    let wakeups = lab_with(&[
+        ("recordings/old/1.3-wakeup", "w"),
+        ("recordings/good/closed", "s/a"),
+        ("recordings/good/scheduled", "s/b"),
+    ])
+    .line("export w -o w.csv")
+    .success();
+    let line = |line: &str| Latlab::at(wakeups.directory()).line(line);
+    line("import w.csv").stdout(contains("of wake-up latency from")).success();
+    line("export s -o s.csv").success();
+    line("import s.csv").stderr(contains("it has several runs")).failure(2);
     let micros = |place: usize| own[place].as_f64().expect("a figure") / 1e3;
     let jitter: Vec<(&str, f64)> = ran
         .stdout

@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 use crate::harness::{BINARY, Latlab, check_schema, contains, empty, wait_until};
 use crate::hostile::{copy_directory, testdata};
-use crate::store::{only_recording, recordings, recordings_in};
+use crate::store::{only_recording, recordings, recordings_in, spool_bytes};
 
 /// The list of the default store of `directory`, checked against its schema.
 #[track_caller]
@@ -30,9 +30,7 @@ fn each_state_of_a_recording_is_listed() {
     let running = Latlab::at(home.path()).line("ping -d 50s -i 2ms --warmup 0").start();
     let pid = running.pid().as_raw_nonzero().get();
     // A run that is killed before its first event is written is damaged.
-    let has_events =
-        || fs::metadata(only_recording(home.path()).join("events.spool")).is_ok_and(|spool| spool.len() > 0);
-    wait_until("the run was under way", || !recordings(home.path()).is_empty() && has_events());
+    wait_until("the run was under way", || spool_bytes(home.path()) > 0);
     let listed = list(home.path());
     assert_eq!(states(&listed), ["measuring"]);
     assert_eq!(listed[0]["reason"], format!("by process {pid}"));
@@ -246,7 +244,8 @@ fn an_experiment_with_outputs_of_failed_hooks_is_removed_as_a_whole() {
 fn what_is_measured_is_never_removed() {
     let home = tempfile::tempdir().expect("a temporary directory");
     let running = Latlab::at(home.path()).line("ping -d 50s -i 2ms --warmup 0 --tag build=a").start();
-    wait_until("the run was under way", || !recordings(home.path()).is_empty() && !list(home.path()).is_empty());
+    let has_tag = || list(home.path()).first().is_some_and(|it| it["condition"]["tags"]["build"] == "a");
+    wait_until("the run was under way", || spool_bytes(home.path()) > 0 && has_tag());
     let prune = || Latlab::at(home.path()).line("list --prune --yes --tag build=a");
     prune().stdout(contains("nothing to remove")).stderr(contains("still measures")).success();
     running.signal(Signal::INT);

@@ -138,7 +138,9 @@ fn the_death_of_the_agent_leaves_a_partial_recording() {
     );
     let recording = only_recording(run.home.path());
     assert_eq!(manifest(&recording)["ending"], "failed", "{}", manifest(&recording));
-    Latlab::at(run.home.path()).arg("summary").arg(recording).stdout(contains("ping ssh:far")).measured();
+    let shown = Latlab::at(run.home.path()).arg("summary").arg(recording).stdout(contains("ping ssh:far"));
+    // The probes that followed may be most of them.
+    shown.start().exits_with_one_of(&[0, 4]);
 }
 
 #[test]

@@ -39,7 +39,11 @@ impl Heading {
 
     pub(super) fn metric(&self) -> Metric {
         let name: String = self.name.chars().filter(|char| !" _-".contains(*char)).collect();
-        if ROUND_TRIPS.contains(&&*name) { Metric::RoundTripDelay } else { Metric::Delay }
+        match name.as_str() {
+            "wakeuplatency" => Metric::WakeupLatency,
+            name if ROUND_TRIPS.contains(&name) => Metric::RoundTripDelay,
+            _ => Metric::Delay,
+        }
     }
 
     /// Refuses figures that are not samples: averages, halves, quantiles such as `p99` and `99%`.
