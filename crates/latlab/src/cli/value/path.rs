@@ -1,7 +1,7 @@
 //! Parsers of what a path consists of: addresses, interfaces, ports, code points, and the policies of DDS.
 
 use std::fmt;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::ops::RangeInclusive;
 
 use super::target::host_and_port;
@@ -83,8 +83,8 @@ pub fn peer_address(typed: &str) -> Result<IpAddr, Refusal> {
 pub fn listening(typed: &str) -> Result<SocketAddr, Refusal> {
     let (host, port) = host_and_port(typed)?;
     let hint = "such as `0.0.0.0`, `192.0.2.1:9862` or `[::]:9862`";
-    let address: IpAddr = host.parse().map_err(|_| refusal("only an address can be listened on", hint))?;
-    Ok((address, port.unwrap_or(defaults::PORT)).into())
+    let place = || (host, port.unwrap_or(defaults::PORT)).to_socket_addrs().ok()?.next();
+    address_in(host).and_then(|_| place()).ok_or_else(|| refusal("only an address can be listened on", hint))
 }
 
 /// Parses the source ports of the runs: one, or those of a sweep.
