@@ -48,10 +48,17 @@ fn number_of(line: LogField<'_>) -> Option<LogField<'_>> {
 
 /// The number in front of the unit `ms` of an answer, `time=0.35 ms`; with the sign of a bound, `time<1 ms`.
 fn round_trip(line: LogField<'_>) -> Option<LogField<'_>> {
-    let end = memmem::rfind(line.text, b"ms")?;
-    let is_end = line.text.get(end + 2).is_none_or(|next| next.is_ascii_whitespace() || *next == b',');
-    let start = line.text[..end].iter().rposition(|byte| b"=<".contains(byte)).filter(|_| is_end)?;
+    let is_end = |end: &usize| line.text.get(end + 2).is_none_or(|next| next.is_ascii_whitespace() || *next == b',');
+    let end = memmem::rfind(line.text, b"ms").filter(is_end).or_else(|| translated_unit(line.text))?;
+    let start = line.text[..end].iter().rposition(|byte| b"=<".contains(byte))?;
     Some(line.part(start + usize::from(line.text[start] == b'='), end))
+}
+
+/// Where a unit begins that is not ASCII, as in `ttl=64 время=0.35 мс`.
+fn translated_unit(text: &[u8]) -> Option<usize> {
+    let behind = memmem::find(text, b"ttl=")? + 4;
+    let end = behind + text[behind..].windows(2).rposition(|pair| pair[0] == b' ' && !pair[1].is_ascii())?;
+    text[behind..end].contains(&b'=').then_some(end)
 }
 
 #[derive(Default)]
@@ -289,6 +296,16 @@ mod tests {
 
     fn rows(block: &LogBlock) -> Vec<(u64, Option<i64>)> {
         block.values.iter().map(|row| (row.seq.expect("a number"), row.value_ns)).collect()
+    }
+
+    #[test]
+    fn a_translated_log_is_read() {
+        let log = "PING 10.9.0.2 (10.9.0.2) 56(84) 字节的数据。\n\
+            64 字节，来自 10.9.0.2: icmp_seq=1 ttl=64 时间=5.79 毫秒\n\
+            对于 icmp_seq=2 没有响应\n\
+            64 байта от 10.9.0.2: icmp_seq=3 ttl=64 время=0.030 мс\n";
+        let (block, _) = read_ping(log).expect("a log");
+        assert_eq!(rows(&block), [(1, Some(5_790_000)), (2, None), (3, Some(30_000))]);
     }
 
     fn answer(number: u64) -> String {

@@ -31,10 +31,7 @@ struct Thread {
 pub(super) fn read(input: &mut Documents<'_>, options: &LogOptions, rows: &mut LogRows<'_>) -> ReadLog {
     let document: Document = input.read_one()?;
     let is_cyclictest = document.thread.values().any(|thread| thread.cycles.is_some());
-    let (tool, metric) = match is_cyclictest {
-        true => ("cyclictest", Metric::WakeupLatency),
-        false => ("oslat", Metric::Delay),
-    };
+    let (tool, metric) = if is_cyclictest { ("cyclictest", Metric::WakeupLatency) } else { ("oslat", Metric::Delay) };
     let unit = if document.resolution_in_ns == Some(1) { TimeUnit::Nanos } else { TimeUnit::Micros };
     unit_of(Some(unit), options.unit)?;
     if document.thread.values().all(|thread| thread.histogram.is_empty()) {

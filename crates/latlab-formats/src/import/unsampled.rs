@@ -8,11 +8,7 @@ use super::{LogFault, LogHead};
 const UNSAMPLED: &[(&[&str], &str, &str)] = &[
     (&["sockperf: ", "observation"], "sockperf's summary", "`sockperf … --full-log FILE` writes them"),
     (&["seq=", " rd=", " ipdv="], "irtt's text, not its JSON document", "`irtt client -o FILE` writes them"),
-    (
-        &["ay Latency:", " us  Ave "],
-        "RTI Perftest's legacy output, with samples",
-        "use `-outputFormat json` of 3.1 or later",
-    ),
+    (&["ay Latency:", " us  Ave "], "RTI Perftest's legacy output, with samples", "`-outputFormat json` since 3.1"),
     (&["Thread Stats   Avg"], "wrk's report", "`wrk2 --latency` writes a table of percentiles that is read"),
     (&["    latency  ="], "qperf's report", "it writes none: `sockperf ping-pong --full-log FILE` or `latlab ping` do"),
     (&["REQUEST/RESPONSE TEST from"], "netperf's report", NETPERF),
