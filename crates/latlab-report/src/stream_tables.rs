@@ -3,7 +3,7 @@
 
 use super::figures::{count_of, duration, middle};
 use super::heading::title_of_run;
-use super::over_runs::{DescribedRuns, TableRow, columns_over_runs, median_cells, runs_of};
+use super::over_runs::{DescribedRuns, TableRow, columns_over_runs, runs_of, scale_of};
 use super::quantiles::{cells, column_above, column_of_two, rows_of_two};
 use super::view::{ColumnView, RowView, TableView};
 use crate::analysis::experiment::ColumnFigure;
@@ -116,6 +116,8 @@ struct RateColumn {
     shown: fn(&str, f64) -> String,
 }
 
+/// The column of a share.
+const LOST: &str = "lost";
 const RATE_COLUMNS: [RateColumn; 6] = [
     RateColumn {
         heading: "offered",
@@ -128,7 +130,7 @@ const RATE_COLUMNS: [RateColumn; 6] = [
         shown: |_, bps| bit_rate(bps),
     },
     RateColumn { heading: "delivered", figure: |run| run.stream.as_ref()?.rates.delivered_pps, shown: message_rate },
-    RateColumn { heading: "lost", figure: |run| run.ratios.loss, shown: |_, share| percent(share) },
+    RateColumn { heading: LOST, figure: |run| run.ratios.loss, shown: |_, share| percent(share.clamp(0.0, 1.0)) },
     RateColumn {
         heading: "sending",
         figure: |run| run.stream.as_ref()?.sender_cpu?.per_packet_ns,
@@ -146,10 +148,12 @@ fn rates(rows: &[TableRow<'_>], runs: Option<ColumnView>) -> TableView {
     let message = message(rows.iter().flat_map(|row| row.runs));
     let of_column = |column: &RateColumn| {
         let figure = |run: &Summary| (column.figure)(run).map_or(ColumnFigure::Nothing, ColumnFigure::Known);
-        let figures = |row: &TableRow<'_>| row.runs.iter().map(figure).collect::<Vec<_>>();
-        let cells =
-            |row: &TableRow<'_>| median_cells(row.bounds, &figures(row), |value| (column.shown)(message, value));
-        column_of_two(column.heading, rows.iter().map(cells))
+        let figures: Vec<Vec<ColumnFigure>> = rows.iter().map(|row| row.runs.iter().map(figure).collect()).collect();
+        let scale = scale_of(figures.iter(), column.heading == LOST);
+        let cells = |(row, own): (&TableRow<'_>, &Vec<ColumnFigure>)| {
+            row.cells(own, scale, |value| (column.shown)(message, value))
+        };
+        column_of_two(column.heading, rows.iter().zip(&figures).map(cells))
     };
     let columns = runs.into_iter().chain(RATE_COLUMNS.iter().map(of_column)).collect();
     let title = format!("rates of payload; CPU time of a {message}");

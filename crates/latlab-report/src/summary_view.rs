@@ -27,7 +27,7 @@ pub fn report_view(summaries: &[Summary], showing: Showing) -> ReportView {
     parts.extend(histogram.map(Part::Histogram));
     parts.push(Part::Notes(gates::lines(summaries, &names)));
     parts.push(Part::Remarks(remarks::remarks(summaries, &names)));
-    parts.push(Part::Caveats(caveats(summaries, &names)));
+    parts.push(Part::Caveats(caveats(summaries, &names, &[])));
     parts.push(recordings(summaries, showing));
     parts
 }
@@ -148,11 +148,16 @@ impl<'a> Concern<'a> {
 }
 
 /// Merges the caveats of all runs, those that spoil the figures most first, and names the runs concerned unless all are. If
-/// runs differ in numbers, those of one run are shown; the JSON documents have all of them.
-pub(super) fn caveats(summaries: &[Summary], names: &[String]) -> Vec<CaveatView> {
+/// runs differ in numbers, those of one run are shown; the JSON documents have all of them. Those that a comparison `has` are
+/// left out.
+pub(super) fn caveats(summaries: &[Summary], names: &[String], has: &[Caveat]) -> Vec<CaveatView> {
+    let is_known = |own: &Caveat| has.iter().any(|known| known.code == own.code && known.severity >= own.severity);
     let mut concerns: Vec<Concern> = Vec::new();
     for (summary, name) in summaries.iter().zip(names) {
         for (number, caveat) in summary.caveats.iter().enumerate() {
+            if is_known(caveat) {
+                continue;
+            }
             let place = summary.caveats[..number].iter().filter(|other| other.code == caveat.code).count();
             match concerns.iter_mut().find(|known| known.same(caveat, place)) {
                 Some(known) => known.occurrences.push((name, caveat)),
@@ -222,7 +227,7 @@ mod tests {
         };
         let names = |labels| names_on_page(&runs, &conditions(labels));
         assert_eq!(names(["net=5", "cpu=80%"]), ["net=5 · 7f3a", "net=5 · 81aa", "cpu=80%"]);
-        assert_eq!(caveats(&runs, &names(["old", "new"]))[0].message, "old · 7f3a: 1 late");
+        assert_eq!(caveats(&runs, &names(["old", "new"]), &[])[0].message, "old · 7f3a: 1 late");
     }
 
     #[test]
@@ -241,7 +246,9 @@ mod tests {
             run(128, &[(Warning, "lost", "50 lost"), (Note, "idle", "asleep"), (Note, "late", "1 late")]),
             run(256, &[(Note, "lost", "4 lost"), (Note, "idle", "asleep"), (Note, "late", "2 late")]),
         ];
-        let caveats = caveats(&runs, &names(&runs));
+        let known = Caveat { severity: Warning, ..runs[0].caveats[0].clone() };
+        assert_eq!(caveats(&runs, &names(&runs), &[known])[0].message, "asleep");
+        let caveats = caveats(&runs, &names(&runs), &[]);
         let shown: Vec<_> = caveats.iter().cloned().map(|caveat| (caveat.severity, caveat.message)).collect();
         let expected = [
             (Warning, "128 B: 50 lost (similar in the other runs)"),

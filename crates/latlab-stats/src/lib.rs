@@ -70,7 +70,7 @@ pub use permutation::{
     BlockRuns, Claims, DRAWS, PermutationTest, holm, is_significant, weighted_baseline, weighted_difference,
 };
 pub use precision::{GroupBlocks, PrecisionGoal, own_interval, reached};
-pub use quantile::{median_interval, observations_needed};
+pub use quantile::observations_needed;
 pub use sample_size::{POWER, RUNS_MAX, SampleSizeGoal, runs_needed};
 pub use sequential::{LOOKS_MAX, Look};
 pub use shift_test::{ShiftTest, placement_difference, spread_ratio};

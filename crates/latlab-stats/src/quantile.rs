@@ -125,17 +125,6 @@ impl RankBounds {
     }
 }
 
-/// The distribution-free interval of the median of independent `values`, finite or +∞, which it sorts: between two of them,
-/// at `confidence` or more, with the confidence that it has. An infinite upper end is `None`. `None` if there are too few
-/// values, at 95 % fewer than six, or if both ends are infinite.
-pub fn median_interval(values: &mut [f64], confidence: f64) -> Option<Interval> {
-    let n = values.len() as u64;
-    let bounds = RankBounds::of(0.5, n, n as f64, confidence);
-    values.sort_unstable_by(f64::total_cmp);
-    let [low, high] = [bounds.low?, bounds.high?].map(|rank| values[rank as usize]);
-    Interval::between(low, high, bounds.confidence)
-}
-
 /// Weights this far below the largest one do not change a sum of doubles.
 const NEGLIGIBLE: f64 = 1e-22;
 
@@ -243,25 +232,6 @@ mod tests {
         assert!(dependent.low < Some(8500) && dependent.high > Some(9400), "{dependent:?}");
         let few = RankBounds::of(0.9, 10, 10.0, 0.95);
         assert_eq!((few.high, few.below.is_some()), (None, true));
-    }
-
-    #[test]
-    fn the_interval_of_a_median_lies_between_two_of_the_values() {
-        let ends = |values: &[f64]| median_interval(&mut values.to_vec(), 0.95).map(|it| (it.low, it.high));
-        let lost = f64::INFINITY;
-        for (values, expected) in [
-            (&[][..], None),
-            (&[3.0, 1.0, 2.0, 5.0, 4.0], None),
-            (&[3.0, 1.0, 2.0, 5.0, 4.0, 6.0], Some((Some(1.0), Some(6.0)))),
-            (&[3.0, lost, 2.0, 5.0, 4.0, 6.0], Some((Some(2.0), None))),
-            (&[lost; 6], None),
-            // P(X ≤ 1) = 11/1024 of Binomial(10, 0.5), P(X ≤ 2) = 56/1024: from the second to the ninth.
-            (&[10.0, 9.0, 8.0, 7.0, 6.0, 5.0, 4.0, 3.0, 2.0, 1.0], Some((Some(2.0), Some(9.0)))),
-        ] {
-            assert_eq!(ends(values), expected, "{values:?}");
-        }
-        let six = median_interval(&mut [1.0, 2.0, 3.0, 4.0, 5.0, 6.0], 0.95).expect("six values");
-        assert!((six.confidence - 62.0 / 64.0).abs() < 1e-12, "{six:?}");
     }
 
     /// `scipy.stats.binom.cdf(k, n, q)`, SciPy 1.17.

@@ -233,14 +233,20 @@ impl FigureScale {
         if !is_share && values.all(|value| value > 0.0) { FigureScale::Logarithmic } else { FigureScale::Linear }
     }
 
-    pub(crate) fn place(self, value: f64) -> f64 {
+    /// The mean of figures, infinite if one is; `None` of none.
+    pub fn mean(self, values: &[f64]) -> Option<f64> {
+        let sum: f64 = values.iter().map(|value| self.place(*value)).sum();
+        (!values.is_empty()).then(|| self.to_figure(sum / values.len() as f64))
+    }
+
+    pub fn place(self, value: f64) -> f64 {
         match self {
             FigureScale::Logarithmic => value.ln(),
             FigureScale::Linear => value,
         }
     }
 
-    pub(crate) fn to_figure(self, value: f64) -> f64 {
+    pub fn to_figure(self, value: f64) -> f64 {
         match self {
             FigureScale::Logarithmic => value.exp(),
             FigureScale::Linear => value,

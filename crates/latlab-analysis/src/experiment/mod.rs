@@ -16,7 +16,7 @@ pub use contrasts::{
 pub use cost::{ExperimentCost, RemainingTime, experiment_cost};
 pub use published::{
     BlockMedian, ColumnFigure, IMPOSSIBLE, MeasuredRow, PublishedResults, RunSpread, RunsByRow, ShortRuns, SpreadCell,
-    median_of_runs, short_runs, unmeasured_reason,
+    means_of_runs, short_runs, unmeasured_reason,
 };
 pub use report::ExperimentReport;
 pub use single_condition::{ConditionRow, single_condition};

@@ -1,9 +1,9 @@
-//! The figures of a publication, computed from runs of latlab: of each run with the median of the runs, or over runs.
+//! The figures of a publication, computed from runs of latlab: of each run with the mean of the runs, or over runs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::Summary;
-use crate::comparison::{ObservedRun, RunGroups, boots_needed};
+use crate::comparison::{FigureScale, ObservedRun, RunGroups, boots_needed};
 use crate::facts::{ExcludedCondition, XdpEnds};
 use crate::plan::defaults::{CONFIDENCE, CONFIDENCE_PERCENT, MINISTAT_VALUES_MIN};
 use crate::plan::{Experiment, Factors, RunSpec};
@@ -73,30 +73,33 @@ impl ColumnFigure {
         })
     }
 
-    /// The median of the runs: without support if one of the figures has none, then with the median of their bounds,
-    /// where a known figure is its own bound; lost ones are infinite.
-    pub fn median(runs: &[ColumnFigure]) -> ColumnFigure {
+    /// The mean of the runs on `scale`: without support if one of the figures has none, then with the mean of their bounds,
+    /// where a known figure is its own bound; lost if one is.
+    pub fn mean(runs: &[ColumnFigure], scale: FigureScale) -> ColumnFigure {
         let known: Vec<ColumnFigure> = runs.iter().copied().filter(|run| *run != ColumnFigure::Nothing).collect();
-        let values = ColumnFigure::values(&known);
-        let bounds = known.iter().map(|run| match run {
-            ColumnFigure::Unsupported { bound, .. } => bound.unwrap_or(f64::NEG_INFINITY),
-            exact => exact.value_or_infinite(),
-        });
-        let (Some(value), Some(bound)) = (middle(values), middle(bounds.collect())) else {
-            return ColumnFigure::Nothing;
-        };
-        let is_exact = known.iter().all(|run| matches!(run, ColumnFigure::Known(_) | ColumnFigure::Lost));
+        let Some(value) = scale.mean(&ColumnFigure::values(&known)) else { return ColumnFigure::Nothing };
+        let bounds: Option<Vec<f64>> = known.iter().map(|run| run.bound()).collect();
         let finite = |value: f64| Some(value).filter(|value| value.is_finite());
-        match finite(value) {
-            _ if bound == f64::INFINITY => ColumnFigure::Lost,
-            Some(value) if is_exact => ColumnFigure::Known(value),
-            value => ColumnFigure::Unsupported { value, bound: finite(bound) },
+        match known.iter().any(|run| matches!(run, ColumnFigure::Unsupported { .. })) {
+            _ if known.contains(&ColumnFigure::Lost) => ColumnFigure::Lost,
+            false => ColumnFigure::Known(value),
+            true => ColumnFigure::Unsupported {
+                value: finite(value),
+                bound: bounds.and_then(|bounds| scale.mean(&bounds)).and_then(finite),
+            },
         }
     }
 
     /// The values of the runs that have one, with or without support; those of lost ones are +∞.
     pub fn values(runs: &[ColumnFigure]) -> Vec<f64> {
         runs.iter().filter(|run| **run != ColumnFigure::Nothing).map(|run| run.value_or_infinite()).collect()
+    }
+
+    fn bound(self) -> Option<f64> {
+        match self {
+            ColumnFigure::Unsupported { bound, .. } => bound,
+            exact => Some(exact.value_or_infinite()),
+        }
     }
 
     fn value_or_infinite(self) -> f64 {
@@ -120,15 +123,6 @@ impl ColumnFigure {
     }
 }
 
-/// The median of `values`, some of which may be infinite; `None` of none, and infinite if half of them are.
-fn middle(mut values: Vec<f64>) -> Option<f64> {
-    values.sort_by(f64::total_cmp);
-    let last = values.len().checked_sub(1)?;
-    let (below, above) = (values[last / 2], values[values.len() / 2]);
-    // The midpoint of −∞ and +∞ is undefined.
-    Some(if below == f64::NEG_INFINITY { below } else { below.midpoint(above) })
-}
-
 /// A publication and the figures measured for its rows.
 #[derive(Clone, Debug)]
 pub struct PublishedResults {
@@ -140,7 +134,7 @@ pub struct PublishedResults {
 /// The measured figures of a row of a publication.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MeasuredRow {
-    /// Column by column, in the unit of the publication: medians of the runs, or statistics over runs.
+    /// Column by column, in the unit of the publication: means of the runs, or statistics over runs.
     pub figures: Vec<ColumnFigure>,
     /// The difference to the first row; `None` unless figures are over runs, and there are enough of both.
     pub against_first: Option<MeanDifference>,
@@ -153,16 +147,17 @@ pub struct MeasuredRow {
     pub xdp: BTreeSet<XdpEnds>,
 }
 
-/// The medians of `runs` of one row, column by column; `None` if no run has the metric.
-pub fn median_of_runs(published: &Published, runs: &[Summary]) -> Option<MeasuredRow> {
+/// The means of `runs` of one row, column by column; `None` if no run has the metric.
+pub fn means_of_runs(published: &Published, runs: &[Summary]) -> Option<MeasuredRow> {
     let unit = published.own_units * if published.half { 2.0 } else { 1.0 };
     let described: Vec<_> = runs.iter().filter_map(|run| run.metrics.get(&published.metric)).collect();
-    let median = |column: &Column| {
+    let mean = |column: &Column| {
         let figures: Vec<_> = described.iter().map(|description| ColumnFigure::of(*column, description)).collect();
-        ColumnFigure::median(&figures).in_units_of(unit)
+        let scale = FigureScale::of(ColumnFigure::values(&figures).into_iter(), false);
+        ColumnFigure::mean(&figures, scale).in_units_of(unit)
     };
     (!described.is_empty()).then(|| MeasuredRow {
-        figures: published.columns.iter().map(median).collect(),
+        figures: published.columns.iter().map(mean).collect(),
         against_first: None,
         runs: described.len(),
         singletons: runs.iter().map(|run| run.counts.sent).max().unwrap_or_default(),
@@ -377,26 +372,24 @@ mod tests {
     use crate::recipe::find;
 
     #[test]
-    fn the_median_is_unsupported_if_one_of_its_runs_is() {
+    fn the_mean_is_unsupported_or_lost_if_one_of_its_runs_is() {
         let weak = |value, bound| ColumnFigure::Unsupported { value: Some(value), bound };
         let infinite = |bound| ColumnFigure::Unsupported { value: None, bound };
-        for (runs, median) in [
-            (vec![Known(3.0), Known(1.0), Known(2.0)], Known(2.0)),
+        for (runs, mean) in [
             (vec![Known(3.0), Known(1.0)], Known(2.0)),
-            (vec![Known(3.0), Lost, Known(1.0)], Known(3.0)),
-            (vec![Known(3.0), Lost], Lost),
-            (vec![Known(3.0), weak(4.0, Some(1.0)), Known(2.0)], weak(3.0, Some(2.0))),
-            (vec![weak(6.0, Some(5.0)), weak(7.0, None), weak(8.0, None)], weak(7.0, None)),
-            (vec![weak(6.0, Some(5.0)), weak(7.0, None), weak(8.0, Some(4.0))], weak(7.0, Some(4.0))),
-            (vec![weak(6.0, None), Lost], infinite(None)),
-            (vec![infinite(Some(3.0)), infinite(Some(1.0)), weak(6.0, Some(2.0))], infinite(Some(2.0))),
-            (vec![weak(6.0, Some(5.0)), Lost, Lost], Lost),
+            (vec![Known(3.0), Lost, Known(1.0)], Lost),
+            (vec![Known(3.0), weak(7.0, Some(1.0))], weak(5.0, Some(2.0))),
+            (vec![weak(6.0, Some(5.0)), weak(8.0, None)], weak(7.0, None)),
+            (vec![infinite(Some(3.0)), weak(6.0, Some(2.0))], infinite(Some(2.5))),
+            (vec![weak(6.0, None), Lost], Lost),
             (vec![Nothing, Known(4.0)], Known(4.0)),
             (vec![Nothing], Nothing),
             (vec![], Nothing),
         ] {
-            assert_eq!(ColumnFigure::median(&runs), median, "{runs:?}");
+            assert_eq!(ColumnFigure::mean(&runs, FigureScale::Linear), mean, "{runs:?}");
         }
+        let geometric = ColumnFigure::mean(&[Known(1.0), Known(4.0)], FigureScale::Logarithmic);
+        assert!(matches!(geometric, Known(mean) if (mean - 2.0).abs() < 1e-12), "{geometric:?}");
         assert_eq!(weak(3e6, Some(2e6)).in_units_of(1e6), weak(3.0, Some(2.0)));
     }
 

@@ -34,6 +34,34 @@ pub struct Recipe {
     words_of_target: BTreeMap<String, RecipeText>,
     /// The published figures, if there are some.
     pub published: Option<Published>,
+    /// What its page asks and answers.
+    pub asked: Option<Asked>,
+}
+
+/// A question in the words of a reader, and sentences that answer it.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Asked {
+    pub question: String,
+    pub answers: Vec<Answer>,
+}
+
+/// A sentence about two conditions, of the metric of the publication.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Answer {
+    pub statistic: Column,
+    /// Levels of factors of the one condition and of the other.
+    pub from: Factors,
+    pub to: Factors,
+    /// The verdict on their comparison without which the sentence is `otherwise`.
+    pub verdict: Option<String>,
+    #[serde(default)]
+    pub otherwise: String,
+    /// With `{from}` and `{to}` for the figures, `{share}` for that part of the second which the first is not, and `{change}`
+    /// for what the comparison says, if there is one:
+    /// `: higher, +10 %`.
+    pub text: String,
 }
 
 /// The separation of the blocks of a recipe.
@@ -134,7 +162,7 @@ fn from_raw_data() -> [String; 2] {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FiguresOf {
-    /// Probes, packets or wake-ups of one run. Of several runs measured here the median of each figure is shown.
+    /// Probes, packets or wake-ups of one run. Of several runs measured here the mean of each figure is shown.
     Singletons,
     /// Means of runs. Each row is tested against the first.
     Runs,
@@ -182,7 +210,12 @@ impl Published {
 
     /// Whether the condition with these `factors` is that of `row`.
     pub fn is_done_by(&self, row: &PublishedRow, factors: &Factors) -> bool {
-        row.factors.iter().all(|(factor, value)| match factors.get(factor) {
+        self.has_levels(&row.factors, factors)
+    }
+
+    /// Whether `factors` have the `levels`.
+    pub fn has_levels(&self, levels: &Factors, factors: &Factors) -> bool {
+        levels.iter().all(|(factor, value)| match factors.get(factor) {
             // Of an option that is given several times the last one varies.
             Some(own) => {
                 own.strip_suffix(value.as_str()).is_some_and(|others| others.is_empty() || others.ends_with(','))

@@ -53,6 +53,8 @@ struct GroupNames<'a> {
 struct PairNames {
     /// What distinguishes its groups: `select → poll`.
     contrast: String,
+    /// The same in a sentence: `with via poll instead of select`.
+    sentence: String,
     /// ` (2 factors differ)`; empty if one does.
     several: String,
     /// The levels that its groups have in common, but other groups do not.
@@ -127,8 +129,13 @@ impl<'a> GroupNames<'a> {
     fn pair(&self, row: &Comparison) -> PairNames {
         let [baseline, candidate] = [row.baseline, row.candidate].map(|index| &self.groups.groups[index]);
         if !self.by_factors {
-            let contrast = format!("{} → {}", baseline.words(), candidate.words());
-            return PairNames { contrast, several: String::new(), shared: Factors::new() };
+            let [baseline, candidate] = [baseline, candidate].map(RunGroup::words);
+            return PairNames {
+                contrast: format!("{baseline} → {candidate}"),
+                sentence: format!("with `{candidate}` than with `{baseline}`"),
+                several: String::new(),
+                shared: Factors::new(),
+            };
         }
         let differs = |factor: &str| baseline.levels.get(factor) != candidate.levels.get(factor);
         let own = |group: &RunGroup| {
@@ -136,12 +143,15 @@ impl<'a> GroupNames<'a> {
             self.words(&levels.collect())
         };
         let is_shared = |factor: &str| !differs(factor) && !self.common.contains_key(factor);
+        let factors: Vec<String> = baseline.levels.keys().filter(|factor| differs(factor)).cloned().collect();
+        let [baseline_words, candidate_words] = [own(baseline), own(candidate)];
         let several = match self.differing(row) {
             0 | 1 => String::new(),
             factors => format!(" ({factors} factors differ)"),
         };
         PairNames {
-            contrast: format!("{} → {}", own(baseline), own(candidate)),
+            sentence: format!("with {} `{candidate_words}` than with `{baseline_words}`", listed(&factors)),
+            contrast: format!("{baseline_words} → {candidate_words}"),
             several,
             shared: baseline.levels.clone().into_iter().filter(|(factor, _)| is_shared(factor)).collect(),
         }
@@ -152,7 +162,7 @@ impl<'a> GroupNames<'a> {
         let mut contrasts: Vec<(String, Vec<ContrastRow<'_>>)> = Vec::new();
         let (mut known, mut given) = (BTreeMap::new(), BTreeSet::new());
         for row in rows.iter().filter(|row| !lacks_runs(row)) {
-            let PairNames { contrast, several, shared } = self.pair(row);
+            let PairNames { contrast, several, shared, .. } = self.pair(row);
             let contrast = contrast + &several;
             let index = *known.entry(contrast.clone()).or_insert(contrasts.len());
             if index == contrasts.len() {
@@ -284,9 +294,11 @@ pub(crate) fn pair_name(comparisons: &Comparisons) -> impl Fn(&Comparison) -> St
     }
 }
 
-/// The factors in which compared groups differ, as words; `None` if the groups were named.
-pub(crate) fn compared_factors(comparisons: &Comparisons) -> Option<String> {
-    GroupNames::of(comparisons).factors(&comparisons.rows).or_else(|| comparisons.groups.factor.clone())
+/// A pair of groups in a sentence: `with load cpu=80% than with none, 64 B`.
+pub(crate) fn pair_sentence(comparisons: &Comparisons, row: &Comparison) -> String {
+    let names = GroupNames::of(comparisons);
+    let PairNames { sentence, shared, .. } = names.pair(row);
+    if shared.is_empty() { sentence } else { format!("{sentence}, {}", names.words(&shared)) }
 }
 
 /// The levels that all compared groups have in common, as a sentence after others; empty without any.

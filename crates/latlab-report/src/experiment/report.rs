@@ -32,9 +32,10 @@ pub(crate) fn published_tables(report: &ExperimentReport) -> Vec<TableView> {
     report.published.as_ref().map(published::tables).unwrap_or_default()
 }
 
-/// The results of the report but for comparisons and published figures; plots are `width` characters wide.
-pub(crate) fn other_results(report: &ExperimentReport, width: usize) -> Vec<Part> {
-    [results(report, width, width), single_condition(report)].concat()
+/// The results of the report but for comparisons, published figures and what a page has as a plot; the form of ministat is
+/// `plot_width` characters wide.
+pub(crate) fn other_results(report: &ExperimentReport, plot_width: usize) -> Vec<Part> {
+    [results(report, plot_width, None), single_condition(report)].concat()
 }
 
 /// The parts of the report in their order, published figures first.
@@ -45,7 +46,7 @@ fn parts(report: &ExperimentReport, plot_width: usize, width: usize) -> Vec<Part
     let recipe = report.recipe.as_ref().filter(|_| report.published.is_some());
     let lesson = recipe.and_then(|facts| recipe::find(&facts.name)).map(|own| Part::Notes(vec![own.lesson.clone()]));
     let published = published_tables(report).into_iter().map(Part::Table);
-    let mut parts: Vec<Part> = published.chain(lesson).chain(results(report, plot_width, width)).collect();
+    let mut parts: Vec<Part> = published.chain(lesson).chain(results(report, plot_width, Some(width))).collect();
     parts.extend(comparisons.into_iter().flatten());
     parts.extend(single_condition(report));
     parts.push(Part::Caveats(caveat_views(&missing)));
@@ -53,7 +54,7 @@ fn parts(report: &ExperimentReport, plot_width: usize, width: usize) -> Vec<Part
     parts
 }
 
-fn results(report: &ExperimentReport, plot_width: usize, width: usize) -> Vec<Part> {
+fn results(report: &ExperimentReport, plot_width: usize, width: Option<usize>) -> Vec<Part> {
     let spread = report.spread.as_ref().map(|runs| spread::parts(runs, plot_width, width));
     let aa_test = report.aa_test.as_ref().map(|test| Part::Table(aa_test::table(test)));
     spread.into_iter().flatten().chain(aa_test).collect()

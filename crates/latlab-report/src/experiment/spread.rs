@@ -32,11 +32,14 @@ fn classic(view: &RunSpread, plot_width: usize) -> Option<Part> {
     view.is_testable.then(|| Part::Text(TextBlock { title, text: ministat::render(&groups, form) }))
 }
 
-/// Plots, quartiles and medians of blocks; box plots are `width` characters wide, the form of ministat `plot_width`.
-pub(super) fn parts(view: &RunSpread, plot_width: usize, width: usize) -> Vec<Part> {
-    let plots = TextBlock { title: format!("spread of the runs, {}", view.unit), text: plots(view, width).join("\n") };
+/// Plots, quartiles and medians of blocks; box plots are `width` characters wide, if there are any, the form of ministat
+/// `plot_width`.
+pub(super) fn parts(view: &RunSpread, plot_width: usize, width: Option<usize>) -> Vec<Part> {
+    let text = |width| plots(view, width).join("\n");
+    let title = format!("spread of the runs, {}", view.unit);
+    let plots = width.map(|width| Part::Text(TextBlock { title, text: text(width) }));
     let tables = std::iter::once(quartiles(view)).chain(blocks(view)).map(Part::Table);
-    let plots = classic(view, plot_width).into_iter().chain([Part::Text(plots)]);
+    let plots = classic(view, plot_width).into_iter().chain(plots);
     plots.chain(tables).chain([Part::Notes(vec![boots(view)])]).collect()
 }
 
@@ -153,7 +156,7 @@ mod tests {
     }
 
     fn shown(view: &RunSpread) -> String {
-        crate::text::render(&parts(view, 46, 46), Style { width: 46, ..Style::PLAIN })
+        crate::text::render(&parts(view, 46, Some(46)), Style { width: 46, ..Style::PLAIN })
     }
 
     #[test]

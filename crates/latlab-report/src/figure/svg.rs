@@ -272,11 +272,11 @@ impl<'a> Canvas<'a> {
                 html! {
                     g class="interval" {
                         @if !ends.is_empty() { (path("whisker", &whisker)) }
-                        (path("estimate", &format!("M{} {top}h0", number(self.x(*estimate)))))
+                        (path("estimate", &dot([self.x(*estimate), extent[1]])))
                     }
                 }
             }
-            _ => path("dot", &format!("M{left} {top}h0")),
+            _ => path("dot", &dot([extent[0], extent[1]])),
         }
     }
 
@@ -428,7 +428,7 @@ fn written(class: &str, [x, y]: Place, text: &str, whole: Option<&str>) -> Marku
 /// What the marks of a series look like in the legend, on the line at `place`.
 fn sample(shape: Shape, [x, y]: Place) -> Markup {
     let class = match shape {
-        Shape::Points => return path("dot", &format!("M{} {}h0", number(x + SAMPLE / 2.0), number(y))),
+        Shape::Points => return path("dot", &dot([x + SAMPLE / 2.0, y])),
         Shape::Steps | Shape::Line => "line",
         Shape::Intervals => "whisker",
         Shape::Rule => "rule",
@@ -447,6 +447,11 @@ fn sample(shape: Shape, [x, y]: Place) -> Markup {
 /// A path, if it has commands. Class and commands need no escapes.
 fn path(class: &str, d: &str) -> Markup {
     PreEscaped(if d.is_empty() { String::new() } else { format!("<path class=\"{class}\" d=\"{d}\"/>") })
+}
+
+/// A line as short as a point. PDF does not paint one without a length.
+fn dot([x, y]: Place) -> String {
+    format!("M{} {}h.01", number(x), number(y))
 }
 
 /// A rectangle, at least one pixel wide and high.

@@ -12,6 +12,8 @@ use crate::view::{ColumnView, RowView, TableView};
 /// The most rows of a table and the most columns: 10,000 conditions must not become a page that no browser opens.
 const MOST_ROWS: usize = 400;
 const MOST_COLUMNS: usize = 60;
+/// Texts with more characters are broken into lines.
+const LONG: usize = 30;
 
 pub(super) fn table(table: &TableView) -> Markup {
     let columns: Vec<&ColumnView> = table.columns().take(MOST_COLUMNS).collect();
@@ -28,7 +30,7 @@ pub(super) fn table(table: &TableView) -> Markup {
     boxed(
         &table.title,
         html! {
-            table.figures {
+            table.figures style={ "--columns:" (width(&columns, shown)) } {
                 @if !table.title.is_empty() || !table.note.is_empty() {
                     caption { strong { (words(&table.title)) } " " span.note { (words(&table.note)) } }
                 }
@@ -60,6 +62,17 @@ pub(super) fn table(table: &TableView) -> Markup {
             @for line in table.legend.lines() { p.note { (words(line)) } }
         },
     )
+}
+
+/// The characters of the widest row, with two between columns; texts of cells are broken.
+fn width(columns: &[&ColumnView], shown: &[(usize, &RowView)]) -> usize {
+    let of_column = |column: &&ColumnView| {
+        let texts = shown.iter().filter_map(|(number, _)| column.cells.get(*number)).chain([&column.heading]);
+        texts.map(|text| human::columns(text).min(if column.is_words { LONG } else { usize::MAX })).max().unwrap_or(0)
+            + 2
+    };
+    let labels = shown.iter().map(|(_, row)| human::columns(&label(row)) + 2).max().unwrap_or(0);
+    labels + columns.iter().map(of_column).sum::<usize>()
 }
 
 fn label(row: &RowView) -> String {
@@ -106,7 +119,7 @@ impl CellAlignment {
     /// A cell with the padding that the style sheet writes invisibly behind it, which is neither read nor copied.
     fn cell(&self, text: &str) -> Markup {
         if self.is_words {
-            return html! { td.words { (words(text)) } };
+            return html! { td.words.long[human::columns(text) > LONG] { (words(text)) } };
         }
         let missing = behind_point(text).map(|own| match (own, self.fraction) {
             (0, fraction @ 1..) => format!(".{}", "0".repeat(fraction - 1)),

@@ -5,7 +5,6 @@ use crate::analysis::Summary;
 use crate::analysis::comparison::Comparisons;
 use crate::analysis::experiment::ExperimentReport;
 use crate::figure::Figure;
-use crate::units::human::few;
 use crate::view::Showing;
 
 #[derive(Debug)]
@@ -44,9 +43,4 @@ pub struct PageExperiment<'a> {
     pub report: &'a ExperimentReport,
     /// The text of its file.
     pub file: &'a str,
-}
-
-/// Names as code: `a`, `b` and 3 more.
-pub(super) fn as_code(names: &[String]) -> String {
-    few(&names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>())
 }

@@ -25,7 +25,6 @@ fn has(input: &PageInput<'_>, what: &str) -> bool {
         "wakeup" => is_of(Kind::Wakeup),
         "stream" => is_of(Kind::Stream),
         "comparison" => input.comparisons.is_some(),
-        "one condition" => runs.len() > 1 && input.experiment.is_some_and(|it| it.report.single_condition.is_some()),
         "several runs" => runs.len() > 1,
         "plots" => !input.figures.is_empty(),
         "loads" => runs.iter().any(|summary| !summary.loads.is_empty()),

@@ -100,7 +100,8 @@ fn plots(input: &PageInput<'_>) -> Vec<Part> {
 /// The warnings of the experiment, and the caveats of the runs and of their comparison, each once, most severe first.
 fn caveats(input: &PageInput<'_>, names: &[String], of_comparison: Vec<Part>) -> Vec<CaveatView> {
     let warnings = input.experiment.into_iter().flat_map(|it| it.report.warnings()).map(CaveatView::warning);
-    let of_runs = summary_view::caveats(input.summaries, names);
+    let compared = input.comparisons.map_or(&[][..], |comparisons| &comparisons.caveats);
+    let of_runs = summary_view::caveats(input.summaries, names, compared);
     let mut all: Vec<CaveatView> = Vec::new();
     let of_comparison = of_comparison.into_iter().flat_map(|part| match part {
         Part::Caveats(caveats) => caveats,

@@ -1,50 +1,74 @@
 //! The question and the verdict of a page, one sentence each. A verdict says what the comparisons decide, and of a single run
 //! what was measured; it never compares runs by itself.
 
-use super::input::{PageExperiment, PageInput, as_code};
-use crate::analysis::comparison::{Comparison, ComparisonMethod, Comparisons, Quantity, Verdict};
+use super::input::{PageExperiment, PageInput};
+use crate::analysis::comparison::{
+    Comparison, ComparisonMethod, Comparisons, FigureScale, Quantity, RunGroup, Verdict,
+};
 use crate::analysis::experiment::{ColumnFigure, ConditionRow};
 use crate::analysis::{Kind, Summary};
-use crate::comparison::{
-    compared_factors, lacks_runs, pair_name, quantity_change, quantity_figure, several_metrics, shared_reason,
-    undecided_reason,
-};
+use crate::comparison::{lacks_runs, pair_sentence, quantity_change, quantity_figure, shared_reason, undecided_reason};
 use crate::heading::{Headline, heading};
 use crate::metric::Metric;
+use crate::plan::Factors;
 use crate::quantiles::in_words;
-use crate::recipe::{self, Column};
+use crate::recipe::{self, Answer, Asked, Column, Published};
 use crate::units::Nanos;
 use crate::units::human::{ABSENT, bit_rate, counted, grouped, listed, percent, quantile, span};
 
-/// What was asked, and the recipe that asks it.
+/// What was asked: by a recipe in its own words, of runs that are not compared how long they take.
 pub(super) fn question(input: &PageInput<'_>) -> String {
-    let asked = match input.comparisons {
-        Some(comparisons) => question_of_groups(comparisons),
-        None => question_of_runs(input.summaries),
-    };
-    let recipe = input.experiment.and_then(|it| it.report.recipe.as_ref());
-    match recipe.and_then(|facts| recipe::find(&facts.name)) {
-        Some(recipe) => format!("{asked} (Recipe `{}`: {}.)", recipe.name, recipe.title),
-        None => asked,
+    match (asked(input), input.comparisons) {
+        (Some((_, asked)), _) => asked.question.clone(),
+        (None, Some(_)) => String::new(),
+        (None, None) => question_of_runs(input.summaries),
     }
 }
 
-/// `How do the p50 and p99 of the round trip delay change with load?`
-fn question_of_groups(comparisons: &Comparisons) -> String {
-    let asked = asked_quantities(comparisons);
-    let (how, that) = if asked.len() == 1 { ("How does", "that") } else { ("How do", "those") };
-    let figures = listed_quantities(&asked);
-    match (compared_factors(comparisons), comparisons.groups.groups.split_first()) {
-        (Some(factors), _) => {
-            let factors: Vec<String> = factors.split(" and ").map(str::to_owned).collect();
-            format!("{how} {figures} change with {}?", listed(&factors))
-        }
-        (None, Some((baseline, candidates))) => {
-            let candidates: Vec<String> = candidates.iter().map(|group| group.words()).collect();
-            format!("{how} {figures} of {} differ from {that} of `{}`?", as_code(&candidates), baseline.words())
-        }
-        (None, None) => String::new(),
-    }
+/// What the recipe of the experiment asks.
+fn asked(input: &PageInput<'_>) -> Option<(&'static Published, &'static Asked)> {
+    let recipe = recipe::find(&input.experiment?.report.recipe.as_ref()?.name)?;
+    recipe.published.as_ref().zip(recipe.asked.as_ref())
+}
+
+/// The sentences with which the recipe answers its question; empty without figures.
+fn answer(input: &PageInput<'_>) -> String {
+    let Some((published, asked)) = asked(input) else { return String::new() };
+    let sentence = |answer: &Answer| {
+        let is_of = |levels: &Factors, group: &RunGroup| published.has_levels(levels, &group.levels);
+        let row = input.comparisons.and_then(|comparisons| {
+            comparisons.rows.iter().find(|row| {
+                let [from, to] = [row.baseline, row.candidate].map(|group| &comparisons.groups.groups[group]);
+                let is_asked = is_of(&answer.from, from) && is_of(&answer.to, to) && !lacks_runs(row);
+                is_asked && !row.added && statistic(row.quantity) == answer.statistic.heading()
+            })
+        });
+        let is_other =
+            answer.verdict.as_deref().is_some_and(|verdict| row.is_none_or(|row| row.verdict.word() != verdict));
+        let text = if is_other { &answer.otherwise } else { &answer.text };
+        let mean = |levels: &Factors| {
+            let is_own =
+                |run: &&Summary| run.experiment.as_ref().is_some_and(|it| published.has_levels(levels, &it.factors));
+            let own = input.summaries.iter().filter(is_own);
+            let figures =
+                own.filter_map(|run| Some(ColumnFigure::of(answer.statistic, run.metrics.get(&published.metric)?)));
+            let figures: Vec<ColumnFigure> = figures.collect();
+            let scale = FigureScale::of(ColumnFigure::values(&figures).into_iter(), false);
+            scale.mean(&ColumnFigure::values(&figures)).filter(|mean| mean.is_finite())
+        };
+        let of_runs = || mean(&answer.from).zip(mean(&answer.to));
+        let (from, to) = row.and_then(|row| row.centres).or_else(of_runs)?;
+        let change = match row {
+            None => String::new(),
+            Some(row) if row.verdict == Verdict::Undecided => " (undecided)".into(),
+            Some(row) => format!(": {}, {}", row.verdict.word(), quantity_change(row)),
+        };
+        let shown = |value: f64| figure(published.metric, value);
+        let fields =
+            [("{from}", shown(from)), ("{to}", shown(to)), ("{share}", percent(1.0 - from / to)), ("{change}", change)];
+        Some(fields.into_iter().fold(text.clone(), |text, (field, words)| text.replace(field, &words)))
+    };
+    asked.answers.iter().filter_map(sentence).collect::<Vec<_>>().join(" ")
 }
 
 /// What the rows are about, without the losses that latlab added; what was to be compared without a row.
@@ -56,23 +80,6 @@ fn asked_quantities(comparisons: &Comparisons) -> Vec<Quantity> {
         }
     }
     if asked.is_empty() { comparisons.quantities.clone() } else { asked }
-}
-
-/// `the p50 and p99 of the round trip delay and the loss ratio`
-fn listed_quantities(quantities: &[Quantity]) -> String {
-    let mut by_metric: Vec<(&str, Vec<String>)> = Vec::new();
-    for quantity in quantities {
-        let metric = if quantity.is_share() { "" } else { quantity.metric_title() };
-        match by_metric.iter_mut().find(|known| known.0 == metric) {
-            Some((_, statistics)) => statistics.push(statistic(*quantity)),
-            None => by_metric.push((metric, vec![statistic(*quantity)])),
-        }
-    }
-    let words = |(metric, statistics): (&str, Vec<String>)| match metric {
-        "" => format!("the {}", listed(&statistics)),
-        metric => format!("the {} of the {metric}", listed(&statistics)),
-    };
-    listed(&by_metric.into_iter().map(words).collect::<Vec<_>>())
 }
 
 /// `p99`, `loss ratio`.
@@ -98,7 +105,9 @@ pub(super) fn verdict(input: &PageInput<'_>, names: &[String]) -> String {
     let single = |it: PageExperiment<'_>| {
         verdict_of_condition(it.report.single_condition.as_ref()?, it.report.only_condition().as_deref())
     };
+    let answer = answer(input);
     let found = match (input.comparisons, input.summaries) {
+        _ if !answer.is_empty() => answer,
         (Some(comparisons), _) => verdict_of_comparison(comparisons),
         (None, [one]) => verdict_of_run(one),
         (None, several) => input.experiment.and_then(single).unwrap_or_else(|| verdict_of_runs(several, names)),
@@ -110,42 +119,32 @@ pub(super) fn verdict(input: &PageInput<'_>, names: &[String]) -> String {
     }
 }
 
-/// Most changes in a verdict.
-const CHANGES: usize = 3;
-
-/// `none → cpu=80%: p99 higher, infinite in 5 of 5 runs, p50 higher, +527 % [+460, +611]; 2 comparisons are undecided.`
+/// `p99 of the round trip delay is higher with load cpu=80% than with none: 388 µs and 61.9 µs, +527 % [+460, +611]; …`: the
+/// largest decided change, and how many others there are.
 fn verdict_of_comparison(comparisons: &Comparisons) -> String {
     let rows: Vec<&Comparison> = comparisons.rows.iter().filter(|row| !lacks_runs(row)).collect();
     let undecided = rows.iter().filter(|row| row.verdict == Verdict::Undecided).count();
     let is_decided = |row: &&&Comparison| !matches!(row.verdict, Verdict::Undecided | Verdict::None);
-    let mut decided: Vec<&Comparison> = rows.iter().filter(is_decided).copied().collect();
+    let decided: Vec<&Comparison> = rows.iter().filter(is_decided).copied().collect();
     if rows.is_empty() {
         return "Nothing could be compared.".into();
     }
-    if decided.is_empty() && undecided == 0 {
-        return "Neither group has what was compared: all ratios are 0.".into();
-    }
-    if decided.is_empty() {
+    let Some(largest) = decided.iter().copied().reduce(larger) else {
+        if undecided == 0 {
+            return "Neither group has what was compared: all ratios are 0.".into();
+        }
         // What stands behind a semicolon is advice.
         let reason = shared_reason(&comparisons.rows).unwrap_or_default();
         let reason = reason.split(';').next().filter(|it| !it.is_empty()).map(|reason| format!(": {reason}"));
         let all = if undecided == 1 { String::new() } else { format!("all {} ", grouped(undecided as u64)) };
         let noun = if undecided == 1 { "the only comparison" } else { "comparisons" };
         return format!("Undecided in {all}{noun}{}.", reason.unwrap_or_default());
-    }
-    // Infinite figures come first, then ratios such as losses that differ, then all others.
-    decided.sort_by_key(|row| match row.method {
-        ComparisonMethod::Separated | ComparisonMethod::Placements => 0,
-        _ if row.quantity.is_share() && row.verdict != Verdict::Equivalent => 1,
-        _ => 2,
-    });
-    let (name, with_metric) = (pair_name(comparisons), several_metrics(&comparisons.rows));
-    let pairs = decided[..decided.len().min(CHANGES)]
-        .chunk_by(|one, other| (one.baseline, one.candidate) == (other.baseline, other.candidate));
-    let changes = |pair: &[&Comparison]| pair.iter().map(|row| change(row, with_metric)).collect::<Vec<_>>().join(", ");
-    let mut parts: Vec<String> = pairs.map(|pair| format!("{}: {}", name(pair[0]), changes(pair))).collect();
-    if let Some(more) = decided.len().checked_sub(CHANGES).filter(|more| *more > 0) {
-        parts.push(format!("{} more in the table", grouped(more as u64)));
+    };
+    let mut parts = vec![change(comparisons, largest)];
+    match decided.len() - 1 {
+        0 => {}
+        1 => parts.push("1 smaller change is decided".into()),
+        more => parts.push(format!("{} smaller changes are decided", grouped(more as u64))),
     }
     if undecided > 0 {
         parts.push(format!(
@@ -157,17 +156,34 @@ fn verdict_of_comparison(comparisons: &Comparisons) -> String {
     format!("{}.", parts.join("; "))
 }
 
-fn change(row: &Comparison, with_metric: bool) -> String {
-    let name = if with_metric && !row.quantity.is_share() {
-        format!("{} of the {}", statistic(row.quantity), row.quantity.metric_title())
-    } else {
-        statistic(row.quantity)
+/// The row with the larger change: infinite figures first, then ratios such as losses that differ; the first of equal ones.
+fn larger<'a>(one: &'a Comparison, other: &'a Comparison) -> &'a Comparison {
+    let size = |row: &Comparison| match row.method {
+        ComparisonMethod::Separated | ComparisonMethod::Placements => (2, 0.0),
+        _ if row.quantity.is_share() && row.verdict != Verdict::Equivalent => (1, 0.0),
+        _ => (0, row.relative.map_or(0.0, |change| change.value.ln_1p().abs())),
     };
-    let found = match row.method {
-        ComparisonMethod::Separated | ComparisonMethod::Placements => undecided_reason(row),
-        _ => None,
+    if size(other) > size(one) { other } else { one }
+}
+
+fn change(comparisons: &Comparisons, row: &Comparison) -> String {
+    let name = statistic(row.quantity);
+    let name = if row.quantity.is_share() { name } else { format!("{name} of the {}", row.quantity.metric_title()) };
+    let word = if row.verdict == Verdict::Equivalent { "not different" } else { row.verdict.word() };
+    let found = match (row.method, row.centres) {
+        (ComparisonMethod::Separated | ComparisonMethod::Placements, _) => undecided_reason(row).unwrap_or_default(),
+        (_, Some((baseline, candidate))) => {
+            let shown = |value: f64| quantity_figure(row.quantity, value, baseline);
+            format!("{} and {}, {}", shown(candidate), shown(baseline), quantity_change(row))
+        }
+        (_, None) => quantity_change(row),
     };
-    format!("{name} {}, {}", row.verdict.word(), found.unwrap_or_else(|| quantity_change(row)))
+    let mut words = format!("{name} is {word} {}: {found}", pair_sentence(comparisons, row));
+    // The first letter of `p99` stays.
+    if !words.starts_with('p') {
+        words[..1].make_ascii_uppercase();
+    }
+    words
 }
 
 /// The statistics of an experiment with one judged condition over its runs, infinite ones first; the condition has a `name` if
@@ -244,11 +260,12 @@ pub(super) fn other_metric(input: &PageInput<'_>, compared: &str, others: &str, 
 pub(super) fn without_plots(summaries: &[Summary]) -> Option<String> {
     let described = || summaries.iter().filter_map(|summary| summary.metrics.get(&summary.metric));
     let (n, lost) = described().fold((0, 0), |(n, lost), all| (n + all.n, lost + all.lost));
-    let first = summaries.first().filter(|_| n == lost)?;
+    let first = summaries.first().filter(|_| n == lost || n == 1)?;
     let in_runs = if summaries.len() > 1 { format!(" in {}", counted(summaries.len(), "run")) } else { String::new() };
     Some(match n {
         0 if first.metric.is_rate() => format!("Plots of rates are missing: nothing was measured{in_runs}."),
         0 => format!("Plots of delays are missing: nothing was measured{in_runs}."),
+        1 if lost == 0 => format!("Plots are missing: there is one {}.", first.kind.rows().trim_end_matches('s')),
         1 => format!("Plots of delays are missing: the only probe{in_runs} was lost or late."),
         _ => {
             let rows = first.kind.rows();

@@ -1,6 +1,7 @@
 //! The statistics of runs as observations: which of them are plotted, and their box plots by condition.
 
 use super::input::{PlotCondition, PlotInput, left_out};
+use crate::analysis::comparison::FigureScale;
 use crate::analysis::distribution::{RunDistribution, RunStatistics};
 use crate::figure::axis::{Axis, ValueLimits};
 use crate::figure::{Figure, Mark, Series, Shape, spread};
@@ -68,6 +69,11 @@ impl PlottedStatistic {
             ),
         }
     }
+}
+
+/// The mean of the figures of runs, as comparisons have it: infinite if one is, `None` of none.
+pub(super) fn mean(values: &[f64]) -> Option<f64> {
+    FigureScale::of(values.iter().copied(), false).mean(values)
 }
 
 /// Box plots of the runs of each condition, with each run as a point.

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::conditions::{PlottedStatistic, of_each_statistic};
+use super::conditions::{PlottedStatistic, mean, of_each_statistic};
 use super::input::{PlotCondition, PlotInput, left_out};
 use crate::figure::axis::{Axis, AxisUnit, Scale, ValueLimits};
 use crate::figure::{Figure, Mark, Series, Shape, spread};
@@ -149,14 +149,14 @@ fn of_sweep(statistic: &PlottedStatistic, swept: &SweptFactor, lines: &[SweptLin
     let y = ValueLimits::of(values.iter().copied())?.suited();
     let x = ValueLimits::of(swept.values.values().copied())?.suited();
     let metric = metric_of(lines.iter().flat_map(|line| &line.conditions))?;
-    let reading = " An infinite median has no point. A band is open above where some runs are infinite, and has a gap \
+    let reading = " An infinite mean has no point. A band is open above where some runs are infinite, and has a gap \
                    where all are.";
     let label = format!("{} {}", swept.name, swept.kind.load);
     Some(Figure {
         name: format!("sweep{}", statistic.suffix),
         title: format!("{} of {} by {}", statistic.word, metric.title(), swept.name),
         caption: format!(
-            "Each point is the median of the runs of a condition, the band the range of its runs; lines only join \
+            "Each point is the mean of the runs of a condition, the band the range of its runs; lines only join \
              neighbours.{}{}{rest}",
             statistic.infinite_words(&values, reading),
             left_out(hidden, "condition")
@@ -176,6 +176,7 @@ struct SweptPlace {
     x: f64,
     /// At least one; infinite ones are the largest.
     values: Vec<f64>,
+    mean: f64,
     runs: FiveNumberSummary,
 }
 
@@ -186,7 +187,7 @@ impl SweptLine<'_> {
             let x = *swept.values.get(level(condition, swept.name)?)?;
             let mut values = statistic.values(&condition.runs);
             let runs = FiveNumberSummary::of(&mut values)?;
-            Some(SweptPlace { x, values, runs })
+            Some(SweptPlace { x, mean: mean(&values)?, values, runs })
         };
         let mut places: Vec<SweptPlace> = self.conditions.iter().filter_map(place).collect();
         places.sort_by(|one, other| one.x.total_cmp(&other.x));
@@ -195,15 +196,15 @@ impl SweptLine<'_> {
 
     /// The line with its band and points. Conditions at one x differ in what no factor says: they are not joined.
     fn series(&self, colour: usize, places: &[&SweptPlace]) -> Vec<Series> {
-        let median = |place: &&SweptPlace| Mark::point(place.x, place.runs.median);
-        let points = places.iter().filter(|place| place.runs.median.is_finite()).map(median).collect();
+        let mean = |place: &&SweptPlace| Mark::point(place.x, place.mean);
+        let points = places.iter().filter(|place| place.mean.is_finite()).map(mean).collect();
         if places.windows(2).any(|pair| pair[0].x == pair[1].x) {
             return vec![Series::new(&self.name, colour, Shape::Points, points)];
         }
         let ranges = places.iter().map(|place| Mark::at([place.x], [place.runs.min, place.runs.max])).collect();
         vec![
             Series::new("", colour, Shape::Band, ranges),
-            Series::new(&self.name, colour, Shape::Line, places.iter().map(median).collect()),
+            Series::new(&self.name, colour, Shape::Line, places.iter().map(mean).collect()),
             Series::new("", colour, Shape::Points, points),
         ]
     }
@@ -235,17 +236,22 @@ fn of_heat_map(
         let level = level(condition, factor.name)?;
         factor.levels.iter().take(MAPPED_LEVELS).position(|other| *other == level)
     };
-    let mut medians: BTreeMap<[usize; 2], f64> = BTreeMap::new();
+    let mut means: BTreeMap<[usize; 2], f64> = BTreeMap::new();
     let mut of_runs = Vec::new();
     for condition in conditions {
         let Some((x, y)) = index(across, condition).zip(index(along, condition)) else { continue };
-        let mut values = statistic.values(&condition.runs);
-        medians.extend(FiveNumberSummary::of(&mut values).map(|runs| ([x, y], runs.median)));
+        let values = statistic.values(&condition.runs);
+        means.extend(mean(&values).map(|mean| ([x, y], mean)));
         of_runs.extend(values);
     }
-    let limits = ValueLimits::of(medians.values().copied())?;
-    let is_lost = medians.values().any(|median| median.is_infinite());
-    let lost = if is_lost { " A cell `lost` has an infinite median." } else { "" };
+    // One row or column is no map.
+    let is_map = [0, 1].iter().all(|axis| means.keys().map(|place| place[*axis]).collect::<BTreeSet<_>>().len() > 1);
+    if !is_map {
+        return None;
+    }
+    let limits = ValueLimits::of(means.values().copied())?;
+    let is_lost = means.values().any(|mean| mean.is_infinite());
+    let lost = if is_lost { " A cell `lost` has an infinite mean." } else { "" };
     let cell = |([x, y], value): (&[usize; 2], &f64)| Mark {
         darkness: darkness(*value, limits),
         text: in_words(metric, *value),
@@ -264,14 +270,14 @@ fn of_heat_map(
         name: format!("heat-map{}", statistic.suffix),
         title: format!("{} of {} by {} and {}", statistic.word, metric.title(), across.name, along.name),
         caption: format!(
-            "Each cell is the median of the runs of a condition; larger values contrast more with the page. An \
+            "Each cell is the mean of the runs of a condition; larger values contrast more with the page. An \
              empty place has no figure.{}{fixed}{}",
             statistic.infinite_words(&of_runs, lost),
             left_out(hidden.iter().sum(), "level")
         ),
         x: axis(across),
         y: axis(along),
-        series: vec![Series::new("", 0, Shape::Cells, medians.iter().map(cell).collect())],
+        series: vec![Series::new("", 0, Shape::Cells, means.iter().map(cell).collect())],
     })
 }
 

@@ -17,11 +17,15 @@ pub use input::{PlotCondition, PlotInput};
 /// The figures of `input`, each with a name of its own, in the order of the page: the answer first, then distributions, then
 /// what happened over time. Their number and size are bounded, whatever the number of conditions, runs and probes.
 pub fn figures(input: &PlotInput) -> Vec<Figure> {
+    // One observation is a number, and not a distribution.
+    if input.only_run().is_some_and(|run| run.n == 1) {
+        return Vec::new();
+    }
     let mut figures: Vec<Figure> = input.comparisons.and_then(comparisons::forest).into_iter().collect();
     figures.extend(tails::tail(input));
     figures.extend(tails::percentiles(input));
     figures.extend(input.comparisons.and_then(comparisons::shift));
-    if input.runs().nth(1).is_some() {
+    if input.conditions.iter().any(|condition| condition.runs.len() > 1) {
         figures.extend(conditions::box_plots(input));
     }
     if input.conditions.iter().filter(|condition| !condition.runs.is_empty()).nth(1).is_some() {

@@ -1,6 +1,7 @@
-//! The tail and the percentiles of one or several conditions. A condition with several runs is the median of their curves
+//! The tail and the percentiles of one or several conditions. A condition with several runs is the mean of their quantiles
 //! with the range of the runs as a band: their probes are never pooled (decision 0025.6).
 
+use super::conditions::mean;
 use super::input::{self, PlotCondition, PlotInput};
 use crate::analysis::distribution::RunDistribution;
 use crate::figure::axis::{Axis, AxisUnit, Scale, ValueLimits};
@@ -71,10 +72,10 @@ impl<'a> ShownCurves<'a> {
         let without = match without.as_slice() {
             [] => String::new(),
             lost => {
-                format!(" Without a line, since the delays of most of their runs are infinite: {}.", few_parts(lost))
+                format!(" Without a line, since a run has infinite delays only: {}.", few_parts(lost))
             }
         };
-        let band = " Lines are medians of the runs of a condition, bands their whole range.";
+        let band = " Lines are means of the quantiles of the runs of a condition, bands their whole range.";
         let band = if self.has_several_runs { band } else { "" };
         let measured = input::of_conditions(self.input, &[&self.conditions[..], &lost[..]].concat(), self.metric);
         (format!("{measured}{band}{note}{without}"), series)
@@ -87,9 +88,7 @@ pub(super) fn tail(input: &PlotInput) -> Vec<Figure> {
     let note = match (curves.has_losses, curves.has_several_runs) {
         (false, _) => " Beyond the largest delay a line runs along the lower edge.",
         (true, false) => " Beyond the largest delay a line shows the share of lost or late probes.",
-        (true, true) => {
-            " Beyond the largest delay a line shows the share of lost or late probes, of several runs the median."
-        }
+        (true, true) => " A line ends where a run has infinite delays.",
     };
     let (caption, series) = curves.drawn(note, |runs| match runs {
         [run] => tail_of_run(run),
@@ -115,21 +114,22 @@ fn tail_of_run(run: &RunDistribution) -> Curve {
     vec![(Shape::Steps, std::iter::once(unanswered).chain(points).collect()), (Shape::Points, largest)]
 }
 
-/// The median and the range of the shares of several runs at delays along their tails, as steps like those of one run.
+/// The means of the quantiles of several runs, and the range of their shares at delays along their tails, as steps like those of
+/// one run.
 fn tail_of_runs(runs: &[RunDistribution], least: f64) -> Curve {
     let mut delays: Vec<f64> = runs.iter().flat_map(|run| run.tail.iter().map(|point| point.value_ns)).collect();
     delays.sort_unstable_by(f64::total_cmp);
     delays.dedup();
-    let (mut line, mut band) = (Vec::new(), Vec::new());
+    let mut band = Vec::new();
     for x in [f64::INFINITY].into_iter().chain(spread(&delays, POINTS).copied().collect::<Vec<_>>().into_iter().rev()) {
         let mut shares: Vec<f64> = runs.iter().filter(|run| run.n > 0).map(|run| share_at(run, x)).collect();
         let Some(shares) = FiveNumberSummary::of(&mut shares) else { continue };
         if shares.max > least {
             band.push(Mark::at([x], [shares.min, shares.max]));
         }
-        line.push(Mark::point(x, shares.median));
     }
-    vec![(Shape::StepBand, band), (Shape::Steps, line)]
+    let line = means(runs).map(|(tail, mean)| Mark::point(mean, tail)).collect();
+    vec![(Shape::StepBand, band), (Shape::Line, line)]
 }
 
 fn lost_share(run: &RunDistribution) -> f64 {
@@ -162,7 +162,7 @@ pub(super) fn percentiles(input: &PlotInput) -> Vec<Figure> {
     let lost = match (curves.has_losses, curves.has_several_runs) {
         (false, _) => "",
         (true, false) => "; lost and late probes have none",
-        (true, true) => ", or where the median is infinite; a band without an upper edge reaches infinite delays",
+        (true, true) => ", or where a run is infinite; a band without an upper edge reaches infinite delays",
     };
     let note = format!(
         " {what} measured delays (order statistics): interpolated quantiles of tables may lie between two of them. Lines end \
@@ -190,21 +190,31 @@ fn percentiles_of_run(run: &RunDistribution) -> Vec<Mark> {
     run.tail.iter().map(|point| Mark::point(point.tail, point.value_ns)).chain(end).collect()
 }
 
-/// The median and the range of the quantiles of several runs. A quantile among the lost probes of a run is infinite, and the
-/// largest of them: the line ends where the median is infinite, and the band is open above it.
-fn percentiles_of_runs(runs: &[RunDistribution]) -> Curve {
-    let measured = || runs.iter().filter(|run| run.n > 0);
-    // One probe of the shortest run: rarer delays are not known of each run.
-    let rarest = 1.0 / measured().map(|run| run.n).min().unwrap_or(1) as f64;
+/// Shares of probes along the curve of several runs, down to one probe of the shortest: rarer delays are not known of each
+/// run.
+fn tails_of(runs: &[RunDistribution]) -> impl Iterator<Item = f64> {
+    let rarest = 1.0 / runs.iter().map(|run| run.n).filter(|n| *n > 0).min().unwrap_or(1) as f64;
     let tails = (0..POINTS as i32).map(|step| 10_f64.powf(-f64::from(step) / PER_DECADE));
-    let (mut line, mut band) = (Vec::new(), Vec::new());
-    for x in tails.take_while(|tail| *tail > rarest).chain([rarest]) {
-        let mut delays: Vec<f64> = measured().map(|run| delay_at(run, x)).collect();
-        let Some(delays) = FiveNumberSummary::of(&mut delays).filter(|delays| delays.min.is_finite()) else { break };
-        band.push(Mark::at([x], [delays.min, delays.max]));
-        if delays.median.is_finite() {
-            line.push(Mark::point(x, delays.median));
-        }
-    }
-    vec![(Shape::Band, band), (Shape::Line, line)]
+    tails.take_while(move |tail| *tail > rarest).chain([rarest])
+}
+
+fn delays_at(runs: &[RunDistribution], tail: f64) -> Vec<f64> {
+    runs.iter().filter(|run| run.n > 0).map(|run| delay_at(run, tail)).collect()
+}
+
+/// The finite means of the quantiles of several runs, behind the shares of probes beyond them.
+fn means(runs: &[RunDistribution]) -> impl Iterator<Item = (f64, f64)> {
+    let point = |tail: f64| Some((tail, mean(&delays_at(runs, tail)).filter(|mean| mean.is_finite())?));
+    tails_of(runs).map_while(point)
+}
+
+/// The mean and the range of the quantiles of several runs. A quantile among the lost probes of a run is infinite, and the
+/// largest of them: the line ends there, and the band is open above it.
+fn percentiles_of_runs(runs: &[RunDistribution]) -> Curve {
+    let range = |tail: f64| {
+        let delays = FiveNumberSummary::of(&mut delays_at(runs, tail)).filter(|delays| delays.min.is_finite())?;
+        Some(Mark::at([tail], [delays.min, delays.max]))
+    };
+    let line = means(runs).map(|(tail, mean)| Mark::point(tail, mean)).collect();
+    vec![(Shape::Band, tails_of(runs).map_while(range).collect()), (Shape::Line, line)]
 }

@@ -14,7 +14,7 @@ use super::state::ExperimentState;
 use crate::analysis::comparison::{Comparisons, ObservedRun, Quantity, RunGroups, parse_estimand};
 use crate::analysis::experiment::{
     AaTest, ConditionRow, ExperimentComparison, ExperimentReport, NamedRun, PrecisionResult, PrecisionRule,
-    PublishedResults, RunsByRow, aa_test, median_of_runs, reported_estimands, single_condition, unmeasured_reason,
+    PublishedResults, RunsByRow, aa_test, means_of_runs, reported_estimands, single_condition, unmeasured_reason,
 };
 use crate::analysis::{
     AnalysisError, Estimand, Summary, SummaryOptions, ValueGates, ended_run_outcome, run_outcome, sample, summarise,
@@ -324,7 +324,7 @@ impl ReportReader<'_> {
                 None => {
                     let runs = self.state.judged().filter(|(run, _)| published.is_done_by(row, &run.key.factors));
                     let summaries = runs.map(|(_, name)| self.summary(name, published.metric, &quantiles));
-                    median_of_runs(published, &summaries.collect::<Result<Vec<_>, _>>()?)
+                    means_of_runs(published, &summaries.collect::<Result<Vec<_>, _>>()?)
                 }
             };
             rows.push(measured.ok_or_else(|| unmeasured_reason(published, row, self.experiment, &excluded)));

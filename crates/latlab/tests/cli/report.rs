@@ -90,9 +90,8 @@ fn the_same_recordings_make_the_same_page() {
 fn a_page_of_an_experiment_has_its_verdicts_and_its_file() {
     let page = written(lab_with("experiments/finished/factors", "x"), "report x", "x.html");
     for part in [
-        "How do the mean of the response time, the loss ratio and the p50 of the round trip delay change with load and size?",
         ">Comparison</h2>",
-        "load=none → cpu=20%, size=64: loss ratio higher, +1.667 points [+1.667, +1.667]",
+        "Loss ratio is higher with load <code>cpu=20%</code> than with <code>load=none</code>, size=64: 1.67 % and 0 %, +1.667",
         "figures: geometric means of the runs",
         "latlab run experiment.toml",
         "[[compare]]",
@@ -107,9 +106,8 @@ fn a_page_of_an_experiment_has_its_verdicts_and_its_file() {
     }
     let recipe = written(lab_with("experiments/finished/pi-udp-load", "x"), "report x", "x.html");
     for part in [
-        "How do the p50 and p99 of the round trip delay without reflector dwell change with load?",
-        "(Recipe <code>pi-udp-load</code>: UDP under CPU load, ",
-        "none → cpu=50%: p99 higher, infinite in ",
+        "What does CPU load do to the latency of UDP, and what does a way past the network stack?",
+        "Under 80 % CPU load p99 of the whole round trip is 87.8 µs, and 57.3 µs without: higher, +53 % [+42, +66].",
         "latlab run pi-udp-load local --quick",
         "The comparison is of the round trip delay without reflector dwell; the tables of conditions and runs are of the round trip delay.",
         "Plots of changes are of the round trip delay without reflector dwell; all other plots are of the round trip delay.",
@@ -120,7 +118,7 @@ fn a_page_of_an_experiment_has_its_verdicts_and_its_file() {
     for part in [
         "<title>Experiment ping local: x</title>",
         "Over 10 runs of one condition: geometric means p50 45.0 µs [44.6 µs, 45.4 µs], p99 59.0 µs",
-        "geometric means of the figures of its runs",
+        "everywhere the mean of the figures of the runs: the geometric one",
     ] {
         assert!(unnamed.contains(part), "{part}");
     }
@@ -133,7 +131,7 @@ fn groups_are_compared_and_single_recordings_are_not() {
     let lab = lab_with("experiments/finished/factors", "x");
     let ran = lab.line("report x --by load -o by-load.html").success();
     let page = fs::read_to_string(ran.directory().join("by-load.html")).expect("the page");
-    assert!(page.contains("How do the mean, p50 and p99 of the round trip delay change with load?"));
+    assert!(page.contains("is higher with <code>cpu=20%</code> than with <code>none</code>: infinite in "));
     let lab = lab_with("recordings/good/closed", "a");
     copy_directory(&testdata("recordings/good/scheduled"), &lab.path("b"));
     let page = written(lab, "report a b", "latlab-report.html");
@@ -197,7 +195,7 @@ fn page_of_measured(options: &str) -> String {
 #[test]
 fn one_probe_and_only_lost_probes_have_a_page() {
     let one = page_of_measured("-n 1");
-    assert!(figures(&one).contains(&"tail"), "{:?}", figures(&one));
+    assert!(figures(&one).is_empty() && one.contains("Plots are missing: there is one probe."));
     // Nothing listens there.
     let lost = page_of_measured("127.0.0.1:9 --protocol echo -n 3 -i 10ms --timeout 10ms");
     assert!(lost.contains("p99 is lost; 3 lost or late"), "{lost}");

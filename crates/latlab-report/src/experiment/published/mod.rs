@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::analysis::experiment::{ColumnFigure, IMPOSSIBLE, MeasuredRow, PublishedResults};
 use crate::quantiles::{Cells, LOST, cells_over_runs, legend};
-use crate::recipe::{FiguresOf, Published, PublishedRow};
+use crate::recipe::{Column, FiguresOf, Published, PublishedRow};
 use crate::remarks::past_the_stack;
 use crate::stats::MeanDifference;
 use crate::units::human::{ABSENT, grouped};
@@ -16,8 +16,9 @@ use crate::view::{ColumnView, GroupView, RowView, TableView};
 const AGAINST: &str = "ministat's test";
 /// The source of the measured figures.
 const HERE: &str = "here";
-const MEDIAN_IS_LOST: &str =
-    "lost: infinite, since the figures of half of the runs or more lie among their lost probes";
+const MEAN_IS_LOST: &str = "lost: infinite, since the figure of a run or more lies among its lost probes";
+const MEANS_OF_RUNS: &str = "means are arithmetic here, as those of ministat, and geometric in comparisons";
+const MEANS: &str = "here, of several runs: geometric means of their figures, as in comparisons";
 
 /// The measured figures of a row, or why there are none; `None` if only the publication is shown.
 type Measured<'a> = Option<&'a Result<MeasuredRow, String>>;
@@ -66,9 +67,14 @@ fn tables_of<'a>(published: &'a Published, measured: impl Fn(usize) -> Measured<
         }
     }
     let is_lost = lines.cells.iter().flatten().any(|cell| cell == LOST);
-    let lost = is_lost.then(|| MEDIAN_IS_LOST.to_owned());
+    let lost = is_lost.then(|| MEAN_IS_LOST.to_owned());
+    let mut measured = rows.iter().filter_map(ShownRow::figures);
+    let is_arithmetic = published.figures_of == FiguresOf::Runs;
+    let means =
+        measured.any(|measured| measured.runs > 1 && (!is_arithmetic || published.columns.contains(&Column::Mean)));
+    let means = means.then(|| if is_arithmetic { MEANS_OF_RUNS } else { MEANS }.to_owned());
     let legend: Vec<String> =
-        reasons.lines().into_iter().chain(legend_of_bounds(published, &rows)).chain(lost).collect();
+        reasons.lines().into_iter().chain(legend_of_bounds(published, &rows)).chain(lost).chain(means).collect();
     let table = TableView { legend: legend.join("\n"), ..lines.table(&published.heading, published) };
     let whole = published.whole.as_ref().map(|heading| doubled.table(heading, published));
     std::iter::once(table).chain(whole.filter(|table| !table.rows.is_empty())).collect()
@@ -179,13 +185,13 @@ impl<'a> Reasons<'a> {
     }
 }
 
-/// `median of 9 runs, 10,000 probes each, 3 lost in all`
+/// `mean of 9 runs, 10,000 probes each, 3 lost in all`
 fn basis(measured: &MeasuredRow, published: &Published) -> String {
     let MeasuredRow { runs, singletons: n, lost, .. } = *measured;
     let over_runs = match published.figures_of {
         _ if runs == 1 => "1 run".into(),
         FiguresOf::Runs => format!("{runs} runs"),
-        FiguresOf::Singletons => format!("median of {runs} runs"),
+        FiguresOf::Singletons => format!("mean of {runs} runs"),
     };
     let (noun, lost) = (published.kind().rows(), grouped(lost));
     match published.figures_of {
@@ -328,6 +334,8 @@ fn difference_document(difference: Option<MeanDifference>) -> Value {
 fn figure_document(figure: &ColumnFigure) -> Value {
     let of = |value: Option<f64>, at_least: Option<f64>, reason: Option<&str>| {
         let supported = reason != Some("not-supported");
+        // Logarithms differ in their last digits between computers.
+        let [value, at_least] = [value, at_least].map(|it| it.map(|it| format!("{it:.8e}").parse().unwrap_or(it)));
         json!({ "value": value, "at_least": at_least, "supported": supported, "reason": reason })
     };
     match figure {

@@ -77,7 +77,7 @@ no load
  raw data   3.636    7.162  14.723
  here       0.021   (0.150)   lost
                    ≥ 0.100
-            median of 9 runs, 10,000 probes each, 3 lost in all
+            mean of 9 runs, 10,000 probes each, 3 lost in all
             sender: AF_XDP, generic, queue 1 of a0 · reflector: XDP_TX, native,
             at b0
 CPU load
@@ -86,8 +86,8 @@ CPU load
  here           –        –       –
             not measured yet
 ( ) too few effective observations beyond it · ≥ lower bound (95 %)
-lost: infinite, since the figures of half of the runs or more lie among their
-lost probes
+lost: infinite, since the figure of a run or more lies among its lost probes
+here, of several runs: geometric means of their figures, as in comparisons
 ";
     assert_eq!(drawn(&tables(&PublishedResults { published: pi, rows: results() }), 80), expected);
     let halves = kept(Published { whole: Some("round trip".into()), ..of_probes(rows) });
@@ -96,12 +96,12 @@ lost probes
 round trip, ms
         mean     p99   max  sample
 no load
- here  0.042  (0.300) lost  median of 9 runs, 10,000 probes each, 3 lost in all
+ here  0.042  (0.300) lost  mean of 9 runs, 10,000 probes each, 3 lost in all
 ";
     assert!(shown.ends_with(expected), "{shown}");
     let wakeups = Published { metric: Metric::WakeupLatency, ..of_probes(Vec::new()) };
     for (runs, singletons, expected) in
-        [(4, 1, "median of 4 runs, 1 wake-up each"), (1, 1_000, "1 run, 1,000 wake-ups each")]
+        [(4, 1, "mean of 4 runs, 1 wake-up each"), (1, 1_000, "1 run, 1,000 wake-ups each")]
     {
         assert_eq!(basis(&MeasuredRow { runs, singletons, ..here.clone() }, &wakeups), expected);
     }
@@ -118,7 +118,7 @@ fn a_figure_among_the_lost_has_no_bound_and_is_explained() {
     let here = MeasuredRow { figures, against_first: None, runs: 5, singletons: 60, lost: 5, xdp: [].into() };
     let text = drawn(&tables(&PublishedResults { published: pi, rows: vec![Ok(here)] }), 80);
     assert!(
-        text.contains("\n here       0.060  lost    lost  median of 5 runs") && text.contains("\nlost: infinite"),
+        text.contains("\n here       0.060  lost    lost  mean of 5 runs") && text.contains("\nlost: infinite"),
         "{text}"
     );
     assert!(!text.contains('≥') && !text.contains("( )"), "{text}");
