@@ -134,7 +134,8 @@ def has_marks(figure):
 
 def check_pointer(page, figure, checks):
     """The tip appears at the mark in the middle of the list, and leaves with the pointer."""
-    marks = figure.query_selector_all(".area .dot, .area .bar, .area .cell, .area .interval, .area .box, .area .line")
+    shapes = ["dot", "bar", "cell", "interval", "box", "line"]
+    marks = figure.query_selector_all(", ".join(f".canvas:first-child .area .{shape}" for shape in shapes))
     if not marks:
         return
     figure.scroll_into_view_if_needed()
@@ -206,7 +207,7 @@ def check_zoom(page, figure, checks):
         page.mouse.wheel(0, -200)
         page.wait_for_timeout(100)
 
-    buttons = figure.query_selector_all(".controls button")
+    buttons = figure.query_selector_all(".canvas:first-child .controls button")
     ways = [
         ("keys", lambda: (svg.focus(), page.keyboard.press("+"), page.keyboard.press("+")), lambda: page.keyboard.press("Escape")),
         ("buttons", lambda: (buttons[0].click(), buttons[0].click()), lambda: buttons[-1].click()),

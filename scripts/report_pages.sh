@@ -37,24 +37,21 @@ check stream '{"rates": {"line": 3}, "tail": {"line": 1, "dot": 100}, "over-time
     "host-busy": {"line": 2}, "host-frequency": {"line": 2}}' "$recordings/old/1.5-search"
 # Six runs of each of four conditions, in one of which p99 is infinite. Four pairs have the baselines of the file: 11 quantiles
 # each, but for two pairs with that condition p99 and p99.9; the rule is that of no change. The infinite runs of a
-# condition are one mark at the end of its row, and a cell `lost`.
+# condition are one mark at the end of its row.
 check experiment '{"forest": {"interval": 4, "rule": 1}, "tail": {"line": 4, "band": 4}, "percentiles": {"line": 4, "band": 4},
     "shift": {"line": 4, "rule": 1, "dot": 40, "band": 4}, "box-plots": {"box": 4, "dot": 24},
-    "box-plots-p99": {"box": 3, "dot": 19}, "heat-map": {"cell": 4}, "heat-map-p99": {"cell": 4}}' "$experiments/factors"
+    "box-plots-p99": {"box": 3, "dot": 19}}' "$experiments/factors"
 # Four runs of the one target that answers; those of each of the other two are one mark of infinite runs.
 check lost '{"tail": {"line": 1, "band": 1}, "percentiles": {"line": 1, "band": 1}, "box-plots": {"dot": 6, "box": 0},
     "box-plots-p99": {"dot": 6, "box": 0}}' "$experiments/lost"
-# Four runs of each of seven conditions.
+# Four runs of each of seven conditions. One line is published and one predicted, three points are published.
 check recipe '{"forest": {"interval": 3}, "tail": {"line": 7, "band": 7}, "percentiles": {"line": 7, "band": 7},
-    "box-plots": {"dot": 28, "box": 0}, "sweep": {"dot": 7, "line": 3}}' "$experiments/wakeup-governor"
-# Of the second run more than one in a hundred probes got no answer: its p99 is infinite, a mark at the end of its row.
-check several '{"tail": {"line": 2, "dot": 200}, "percentiles": {"line": 2}, "box-plots": {"dot": 2},
-    "box-plots-p99": {"dot": 2}}' "$recordings/good/closed" "$recordings/good/scheduled"
+    "box-plots": {"dot": 28, "box": 0}, "sweep": {"dot": 10, "line": 5}}' "$experiments/wakeup-governor"
+check several '{"page": {"figures": 3}, "tail": {"line": 2, "dot": 200}, "percentiles": {"line": 2}}' "$recordings/good/closed" "$recordings/good/scheduled"
 check hostile '{"tail": {"line": 1, "dot": 100}, "percentiles": {"line": 1}, "over-time": {"cell": 279, "dot": 6},
     "host-busy": {"line": 2}, "host-frequency": {"line": 2}}' "$work/hostile"
-# One probe is one step, bar and cell, and takes no time in which a host could be shown.
-check one '{"page": {"figures": 4, "text": "Of 1 probe p50 is ("}, "tail": {"line": 1, "dot": 1},
-    "percentiles": {"line": 1}, "histogram": {"bar": 1}, "over-time": {"cell": 1}}' "$work/one"
+# One probe is no distribution.
+check one '{"page": {"figures": 0, "text": "Of 1 probe p50 is ("}}' "$work/one"
 # Five lost probes, and no delay.
 check silent '{"page": {"figures": 1, "text": "Plots of delays are missing: all of 5 probes were lost or late."},
     "over-time": {"bar": 5}}' "$work/silent"
@@ -66,7 +63,6 @@ check equals '{"forest": {"interval": 3}, "tail": {"line": 2, "band": 2}, "perce
     "box-plots-p99": {"box": 2, "dot": 10}}' \
     --group "before=$work/equal-[0-4]" --group "after=$work/equal-[5-9]"
 # 1,000 recordings: a row each in the table, of which 400 are shown, and the first conditions, sizes and tags in figures.
-check conditions '{"page": {"figures": 5, "text": "The first 400 of 1,000 rows."}, "tail": {"line": 8, "dot": 800},
-    "percentiles": {"line": 8}, "box-plots": {"box": 0, "dot": 40}, "sweep": {"line": 8, "dot": 800, "band": 8},
-    "heat-map": {"cell": 240, "text": "<b>0</b>"}}' "$work/conditions"
+check conditions '{"page": {"figures": 4, "text": "The first 400 of 1,000 rows."}, "tail": {"line": 192, "dot": 0},
+    "percentiles": {"line": 192}, "sweep": {"line": 10, "dot": 1000, "band": 10, "text": "<b>0</b>"}}' "$work/conditions"
 exit "$failed"

@@ -1,14 +1,16 @@
 //! The distribution of delays without their times: its tail and its histogram, from sorted delays, and the edges of bins.
 
+use super::RunDistribution;
 use crate::stats::{Bucket, CountedSample};
 
 /// Most points of a tail.
 const POINTS: u64 = 512;
 /// So many of the largest delays are points of their own.
 const EXACT: u64 = 100;
-/// Most bins of a histogram.
+/// Most bins of a histogram, and of those of several runs.
 const BINS: usize = 160;
-/// From this ratio of the largest to the smallest value on, bins and axes are logarithmic: over less, a logarithmic axis
+const COMMON_BINS: usize = 80;
+/// From this ratio of the largest to the smallest value on, axes are logarithmic: over less, a logarithmic axis
 /// has no two round labels.
 const LOGARITHMIC_FROM: f64 = 4.0;
 
@@ -55,28 +57,46 @@ pub fn suits_logarithm(min: f64, max: f64) -> bool {
 }
 
 /// Ascending edges of at most `count` adjoining bins: the first is `min`, and the last `max` + 1, since upper edges are
-/// exclusive. Bins are equally wide, or equally wide on a logarithmic axis if the values suit one.
+/// exclusive. The others are powers of 2^(1/2^n) with an integer n, or of values of 0 and below multiples of 2^n: edges of
+/// fewer bins, or between farther ends, are among those of more.
 pub(super) fn edges(min: i64, max: i64, count: usize) -> Vec<i64> {
     let end = max.saturating_add(1);
-    let (low, high) = (min as f64, end as f64);
-    let place = |step: usize| {
-        let share = step as f64 / count as f64;
-        if suits_logarithm(low, max as f64) {
-            (low * (high / low).powf(share)).round() as i64
-        } else {
-            // In 128 bits, since the values may be as far apart as 64 bits allow.
-            let width = i128::from(end) - i128::from(min);
-            (i128::from(min) + width * step as i128 / count as i128) as i64
-        }
-    };
     let mut edges = vec![min];
-    for edge in (1..count).map(place) {
+    let mut push = |edge: i64| {
         if edge > edges[edges.len() - 1] && edge < end {
             edges.push(edge);
         }
+    };
+    if min > 0 {
+        let [from, to] = [min, end].map(|value| (value as f64).log2());
+        // From 2^-1 to 2^30 bins in an octave.
+        let fitting = (0..30).rev().map(|n| f64::from(1 << n)).find(|bins| ((to - from) * bins) as usize + 2 <= count);
+        let bins = fitting.unwrap_or(0.5);
+        let steps = (from * bins) as i64..=(to * bins) as i64;
+        steps.for_each(|step| push((step as f64 / bins).exp2().round() as i64));
+    } else {
+        // In 128 bits, since the values may be as far apart as 64 bits allow.
+        let [from, to] = [min, end].map(i128::from);
+        let n = (0..64).find(|n| ((to - from) >> n) + 2 <= count as i128).unwrap_or(63);
+        ((from >> n)..=(to >> n)).for_each(|step| push((step << n) as i64));
     }
     edges.push(end);
     edges
+}
+
+/// The histograms of `runs` on the same edges: of each run the counts that its own bins have.
+pub fn on_common_bins(runs: &[&RunDistribution]) -> Vec<Vec<Bucket>> {
+    let bins = || runs.iter().flat_map(|run| &run.histogram);
+    let ends = (bins().map(|bin| bin.low_ns).min(), bins().map(|bin| bin.high_ns).max());
+    let (Some(min), Some(end)) = ends else { return vec![Vec::new(); runs.len()] };
+    let edges = edges(min, end - 1, if runs.len() == 1 { BINS } else { COMMON_BINS });
+    let empty = edges.windows(2).map(|pair| Bucket { low_ns: pair[0], high_ns: pair[1], count: 0 });
+    let of_run = |run: &&RunDistribution| {
+        let mut common: Vec<Bucket> = empty.clone().collect();
+        run.histogram.iter().for_each(|bin| common[bin_of(&edges, bin.low_ns)].count += bin.count);
+        common
+    };
+    runs.iter().map(of_run).collect()
 }
 
 /// The index of the bin that `value` is in; `edges` start at or below it.

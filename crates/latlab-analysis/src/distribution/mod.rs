@@ -20,7 +20,7 @@ use super::source::{ProbeSource, visit_rows};
 use super::stream::StreamAccumulator;
 
 pub use host_series::{HostQuantity, HostSeries, TimedValue};
-pub use marginal::{TailPoint, suits_logarithm};
+pub use marginal::{TailPoint, on_common_bins, suits_logarithm};
 pub use over_time::{DelayGrid, GridCell};
 pub use rates::StreamRates;
 

@@ -55,15 +55,31 @@ fn a_large_run_keeps_few_points_and_each_of_the_largest() {
 fn bins_join_at_whole_nanoseconds_and_hold_every_delay() {
     let log = of_delays([10, 20, 40, 80, 160, 320, 640, 1_280]).histogram;
     assert_eq!((log[0].low_ns, log[log.len() - 1].high_ns), (10_000, 1_280_001));
-    let ratios = log.iter().skip(1).map(|bin| bin.high_ns as f64 / bin.low_ns as f64);
-    assert!(ratios.clone().all(|ratio| (1.02..1.05).contains(&ratio)), "{:?}", ratios.collect::<Vec<_>>());
-    let linear = of_delays([10, 11, 12, 13]).histogram;
-    let widths = linear.iter().map(|bin| bin.high_ns - bin.low_ns).collect::<Vec<_>>();
-    assert!(widths.iter().all(|width| (18..=19).contains(width)), "{widths:?}");
-    for bins in [&log, &linear] {
-        assert!(bins.windows(2).all(|pair| pair[0].high_ns == pair[1].low_ns));
+    let ratios = log[1..log.len() - 1].iter().map(|bin| bin.high_ns as f64 / bin.low_ns as f64);
+    assert!(ratios.clone().all(|ratio| (1.04..1.05).contains(&ratio)), "{:?}", ratios.collect::<Vec<_>>());
+    let narrow = of_delays([10, 11, 12, 13]).histogram;
+    for bins in [&log, &narrow] {
+        assert!(bins.len() > 80 && bins.windows(2).all(|pair| pair[0].high_ns == pair[1].low_ns));
         assert!(bins[0].count == 1 && bins[bins.len() - 1].count == 1);
     }
+}
+
+#[test]
+fn histograms_of_runs_are_joined_without_dividing_a_bin() {
+    let runs = [of_delays([41, 42, 42, 43, 44]), of_delays([40, 0, 90_000]), of_delays([0])];
+    let joined = on_common_bins(&runs.iter().collect::<Vec<_>>());
+    let [narrow, wide, none] = joined.as_slice() else { panic!("a histogram of each run") };
+    let counts = |bins: &[Bucket], low_us: i64, high_us: i64| -> u64 {
+        let is_inside = |bin: &&Bucket| bin.high_ns > low_us * 1_000 && bin.low_ns < high_us * 1_000;
+        bins.iter().filter(is_inside).map(|bin| bin.count).sum()
+    };
+    assert!(wide.len() <= 80 && narrow.iter().map(|bin| bin.low_ns).eq(wide.iter().map(|bin| bin.low_ns)));
+    assert_eq!((counts(narrow, 40, 46), counts(wide, 40, 46), counts(wide, 89_000, 90_001)), (5, 1, 1));
+    assert!(none.iter().all(|bin| bin.count == 0));
+    let edges = |run: &RunDistribution| run.histogram.iter().map(|bin| bin.low_ns).collect::<Vec<_>>();
+    let inner = wide.iter().map(|bin| bin.low_ns).filter(|low| (41_001..44_000).contains(low));
+    assert!(inner.clone().count() > 0 || narrow.len() < 80);
+    assert!(inner.into_iter().all(|edge| edges(&runs[0]).contains(&edge)));
 }
 
 #[test]

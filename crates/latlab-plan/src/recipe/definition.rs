@@ -36,6 +36,8 @@ pub struct Recipe {
     pub published: Option<Published>,
     /// What its page asks and answers.
     pub asked: Option<Asked>,
+    #[serde(default)]
+    pub pictures: Pictures,
 }
 
 /// A question in the words of a reader, and sentences that answer it.
@@ -62,6 +64,27 @@ pub struct Answer {
     /// for what the comparison says, if there is one:
     /// `: higher, +10 %`.
     pub text: String,
+}
+
+/// What the pictures of a recipe have besides its runs and the published figures.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct Pictures {
+    /// The factors in the order of their words.
+    pub order: Vec<String>,
+    /// Words for levels, by `factor=level`; empty if another factor says the same.
+    pub levels: BTreeMap<String, String>,
+    pub prediction: Option<Prediction>,
+}
+
+/// A delay that is a share of a factor, but not less than a least one.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Prediction {
+    pub name: String,
+    pub factor: String,
+    pub share: f64,
+    pub least_ns: f64,
 }
 
 /// The separation of the blocks of a recipe.

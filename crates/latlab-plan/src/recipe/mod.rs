@@ -5,4 +5,6 @@ mod catalogue;
 mod definition;
 
 pub use catalogue::{RECIPES, find, meant};
-pub use definition::{Answer, Asked, Between, Column, FiguresOf, Published, PublishedRow, Recipe, RecipeScale};
+pub use definition::{
+    Answer, Asked, Between, Column, FiguresOf, Pictures, Prediction, Published, PublishedRow, Recipe, RecipeScale,
+};

@@ -5,6 +5,7 @@
 //! number for it. Who builds a figure chooses axes that hold its values: what lies outside is drawn at the end of its axis.
 
 pub mod axis;
+mod legend;
 pub mod svg;
 pub mod table;
 #[cfg(test)]
@@ -21,6 +22,8 @@ pub struct Figure {
     pub caption: String,
     pub x: Axis,
     pub y: Axis,
+    /// The names of its panels, which have the same axes; one without a name if there are none.
+    pub panels: Vec<String>,
     /// Series in the order of the legend; later ones are drawn above earlier ones.
     pub series: Vec<Series>,
 }
@@ -32,6 +35,10 @@ pub struct Series {
     pub name: String,
     /// Number of its colour and dash pattern, below [`svg::LOOKS`].
     pub colour: usize,
+    /// Index of its panel.
+    pub panel: usize,
+    /// 0 of what was measured. Others, such as publications, are thin lines beside it, with dashes of their own.
+    pub beside: usize,
     pub shape: Shape,
     pub marks: Vec<Mark>,
 }
@@ -84,7 +91,16 @@ impl Mark {
 
 impl Series {
     pub fn new(name: impl Into<String>, colour: usize, shape: Shape, marks: Vec<Mark>) -> Series {
-        Series { name: name.into(), colour, shape, marks }
+        Series { name: name.into(), colour, panel: 0, beside: 0, shape, marks }
+    }
+
+    pub fn in_panel(self, panel: usize) -> Series {
+        Series { panel, ..self }
+    }
+
+    /// Whether `other` is about the same, such as the band of a line.
+    fn belongs_to(&self, other: &Series) -> bool {
+        (self.panel, self.colour, self.beside) == (other.panel, other.colour, other.beside)
     }
 }
 

@@ -1,8 +1,8 @@
 //! Figures as SVG: within a page, where a script may add to them, and as files for papers.
 //!
 //! What the script relies on: `svg.figure` has `data-x` and `data-y`, each `KIND FROM TO FACTOR SIGN` (`Axis::attribute`).
-//! Its children are `g.axis.x` and `g.axis.y`, each with `g.ticks`; `svg.area`, whose `viewBox` is in pixels of the area; and
-//! `g.legend`. A `g.series` and the `g.entry` of the legend that names it have the class of the same colour, `s0` to `s7`.
+//! Its children are `g.axis.x` and `g.axis.y`, each with `g.ticks`, and `svg.area`, whose `viewBox` is in pixels of the area.
+//! `g.legend` is another, or stands below all panels. A `g.series` and the `g.entry` of the legend that names it have the class of the same colour, `s0` to `s7`.
 //! `script.data` has what is shown of each mark, as JSON: `words` in `series[].marks[]`, whose entries are left, top, right and
 //! bottom in pixels of the area, and indices of `words`: those of x, of y, and of a text, or -1.
 
@@ -13,6 +13,7 @@ use maud::{Markup, PreEscaped, html};
 use serde_json::{Value, json};
 
 use super::axis::Axis;
+use super::legend::{Legend, is_shared};
 use super::{Figure, Mark, Series, Shape};
 use crate::units::human::columns;
 
@@ -23,21 +24,23 @@ pub const LOOKS: usize = 8;
 /// Number of levels of darkness of cells.
 const LEVELS: usize = 8;
 
-const WIDTH: f64 = 560.0;
-/// Height of the area of a figure without named rows.
+pub(super) const WIDTH: f64 = 560.0;
+/// That of one of several panels, two of which stand beside each other.
+const PANEL_WIDTH: f64 = 272.0;
+/// Height of the area of a figure without named rows, and of one of its panels.
 const HEIGHT: f64 = 264.0;
+const PANEL_HEIGHT: f64 = 150.0;
 /// Least height of an area with named rows, and of a row.
 const ROWS_HEIGHT: f64 = 96.0;
 const ROW: f64 = 24.0;
 /// Space above the area for the label of the vertical axis.
 const TOP: f64 = 26.0;
+/// Space above that for the name of a panel.
+const PANEL_NAME: f64 = 16.0;
 /// Space to the right of the area.
 const RIGHT: f64 = 22.0;
 /// Space below the area for ticks and the label of the horizontal axis.
 const BOTTOM: f64 = 40.0;
-/// Height of a row of the legend, and width of a sample in it.
-const LEGEND_ROW: f64 = 18.0;
-const SAMPLE: f64 = 22.0;
 /// Height of the text of a tick.
 const TICK_SIZE: f64 = 11.0;
 /// Estimated width of a character of a sans-serif font, as a share of its height: that of DejaVu, one of the widest.
@@ -47,7 +50,7 @@ const GAP: f64 = 8.0;
 const NAME_DISTANCE: f64 = 34.0;
 /// The width that names beside the left axis may have, their most lines, and the distance of these.
 const NAMES_WIDTH: f64 = 200.0;
-const NAME_LINES: usize = 3;
+const NAME_LINES: usize = 6;
 const NAME_LINE: f64 = 12.0;
 /// Most cells that show their value.
 const CELLS_WITH_TEXT: usize = 400;
@@ -85,25 +88,61 @@ pub(crate) fn css() -> String {
     format!(":root {{ {} }}\n{CSS}", colours.join(" "))
 }
 
-/// The figure for a page: an `svg`, and what a script shows of its marks. The page has the style sheet and shows title and
-/// caption.
+/// The figure for a page: an `svg` for each panel, and what a script shows of its marks. The page has the style sheet and
+/// shows title and caption.
 pub fn inline(figure: &Figure) -> Markup {
-    let canvas = Canvas::of(figure);
+    let canvases = Canvas::all(figure);
+    let is_wide = canvases.iter().any(|canvas| canvas.whole == WIDTH);
+    let legend = is_shared(figure).then(|| Legend::of(figure.series.iter(), WIDTH)).flatten();
     html! {
-        (canvas.picture(None))
-        script type="application/json" class="data" { (PreEscaped(canvas.data().to_string().replace('<', "\\u003c"))) }
+        div class=(if is_wide { "panels wide" } else { "panels" }) {
+            @for canvas in &canvases {
+                div.canvas {
+                    (canvas.picture(None))
+                    script type="application/json" class="data" {
+                        (PreEscaped(canvas.data().to_string().replace('<', "\\u003c")))
+                    }
+                }
+            }
+            @if let Some(legend) = legend {
+                svg class="figure key" viewBox=(format!("0 0 {WIDTH} {}", legend.height)) { (legend.at(0.0)) }
+            }
+        }
     }
 }
 
 /// The figure as an SVG file on a light background. Its style sheet has no variables, which many readers of SVG do not know.
 pub fn standalone(figure: &Figure) -> String {
     let css = colours().fold(CSS.to_owned(), |css, (name, colour)| css.replace(&format!("var({name})"), colour));
-    let picture = Canvas::of(figure).picture(Some(&css));
+    let (title, caption) = (format!("{}-title", figure.name), format!("{}-caption", figure.name));
+    let (mut x, mut y, mut below) = (0.0, 0.0, 0.0_f64);
+    let mut panels = Vec::new();
+    for canvas in Canvas::all(figure) {
+        if x + canvas.whole > WIDTH {
+            (x, y) = (0.0, below);
+        }
+        panels.push(canvas.picture(Some([x, y])));
+        below = below.max(y + canvas.bottom());
+        x += WIDTH - canvas.whole.min(PANEL_WIDTH);
+    }
+    let legend = is_shared(figure).then(|| Legend::of(figure.series.iter(), WIDTH)).flatten();
+    let height = below + legend.as_ref().map_or(0.0, |legend| legend.height);
+    let picture = html! {
+        svg class="figure" xmlns="http://www.w3.org/2000/svg" viewBox=(format!("0 0 {WIDTH} {height}"))
+            width=(WIDTH) height=(height) role="img" aria-labelledby=(format!("{title} {caption}")) {
+            title id=(title) { (clean(&figure.title)) }
+            desc id=(caption) { (clean(&figure.caption)) }
+            style { (PreEscaped(css)) }
+            rect width="100%" height="100%" fill="#ffffff" {}
+            @for panel in &panels { (panel) }
+            @if let Some(legend) = legend { (legend.at(below)) }
+        }
+    };
     format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n{}\n", picture.into_string())
 }
 
 /// A place in pixels of the area, from its left and from its top.
-type Place = [f64; 2];
+pub(super) type Place = [f64; 2];
 
 /// A label of an axis; a minor line has none.
 struct AxisLabel {
@@ -114,10 +153,17 @@ struct AxisLabel {
     whole: Option<String>,
 }
 
-/// A figure with the place of its area.
+/// A panel of a figure with the place of its area.
 struct Canvas<'a> {
     figure: &'a Figure,
+    /// Its name, if it is one of several.
+    panel: Option<&'a str>,
+    series: Vec<&'a Series>,
+    legend: Option<Legend>,
+    /// The width of the panel, of which `width` is the area.
+    whole: f64,
     left: f64,
+    top: f64,
     width: f64,
     height: f64,
     x_labels: Vec<AxisLabel>,
@@ -125,14 +171,48 @@ struct Canvas<'a> {
 }
 
 impl<'a> Canvas<'a> {
-    fn of(figure: &'a Figure) -> Canvas<'a> {
-        let rows = |names: &[String]| (names.len() as f64 * row_height(names)).max(ROWS_HEIGHT);
-        let height = figure.y.names().map_or(HEIGHT, rows);
-        let y_labels = labels(&figure.y, TOP, height, true);
+    fn all(figure: &'a Figure) -> Vec<Canvas<'a>> {
+        (0..figure.panels.len().max(1)).map(|panel| Canvas::of(figure, panel)).collect()
+    }
+
+    fn of(figure: &'a Figure, panel: usize) -> Canvas<'a> {
+        let is_part = figure.panels.len() > 1;
+        // Rows whose marks are above and below each other are twice as high.
+        let is_stacked =
+            figure.series.iter().flat_map(|series| &series.marks).any(|it| it.y.iter().any(|y| y.fract() != 0.0));
+        let row = |names: &[String]| row_height(names) * if is_stacked { 2.0 } else { 1.0 };
+        let rows = |names: &[String]| (names.len() as f64 * row(names)).max(ROWS_HEIGHT);
+        let height = figure.y.names().map_or(if is_part { PANEL_HEIGHT } else { HEIGHT }, rows);
+        let top = if is_part { TOP + PANEL_NAME } else { TOP };
+        let whole = if is_part && figure.y.names().is_none() { PANEL_WIDTH } else { WIDTH };
+        let y_labels = labels(&figure.y, top, height, true);
         let widths = y_labels.iter().flat_map(|label| &label.lines).map(|line| text_width(line));
         let left = widths.fold(24.0, f64::max).min(NAMES_WIDTH + TICK_SIZE).ceil() + 10.0;
-        let width = WIDTH - RIGHT - left;
-        Canvas { figure, left, width, height, x_labels: labels(&figure.x, left, width, false), y_labels }
+        let width = whole - RIGHT - left;
+        let series: Vec<&Series> = figure.series.iter().filter(|series| series.panel == panel).collect();
+        let legend = if is_shared(figure) { None } else { Legend::of(series.iter().copied(), whole) };
+        Canvas {
+            figure,
+            panel: figure.panels.get(panel).map(String::as_str).filter(|_| is_part),
+            series,
+            legend,
+            whole,
+            left,
+            top,
+            width,
+            height,
+            x_labels: labels(&figure.x, left, width, false),
+            y_labels,
+        }
+    }
+
+    /// The lower end of axes and ticks, and that of the picture.
+    fn below_axes(&self) -> f64 {
+        (self.top + self.height + BOTTOM).ceil()
+    }
+
+    fn bottom(&self) -> f64 {
+        self.below_axes() + self.legend.as_ref().map_or(0.0, |legend| legend.height)
     }
 
     fn x(&self, value: f64) -> f64 {
@@ -144,57 +224,52 @@ impl<'a> Canvas<'a> {
         self.height * if self.figure.y.names().is_some() { position } else { 1.0 - position }
     }
 
-    fn picture(&self, style: Option<&str>) -> Markup {
+    /// The picture: of a page, or `at` its place in a file.
+    fn picture(&self, at: Option<Place>) -> Markup {
         let figure = self.figure;
-        let (title, caption) = (format!("{}-title", figure.name), format!("{}-caption", figure.name));
-        let (legend, bottom) = self.legend();
+        let (whole, bottom) = (self.whole, self.bottom());
         let size = format!("0 0 {} {}", number(self.width), number(self.height));
+        let label = [figure.title.as_str()].into_iter().chain(self.panel).collect::<Vec<_>>().join(": ");
         html! {
-            svg class="figure" xmlns="http://www.w3.org/2000/svg" viewBox=(format!("0 0 {WIDTH} {bottom}"))
-                width=[style.map(|_| WIDTH)] height=[style.map(|_| bottom)] role="img"
-                aria-label=[style.is_none().then(|| clean(&figure.title))]
-                aria-labelledby=[style.map(|_| format!("{title} {caption}"))]
+            svg class="figure" xmlns="http://www.w3.org/2000/svg" viewBox=(format!("0 0 {whole} {bottom}"))
+                x=[at.map(|[x, _]| x)] y=[at.map(|[_, y]| y)] width=[at.map(|_| whole)] height=[at.map(|_| bottom)]
+                role="img" aria-label=(clean(&label))
                 data-x=(figure.x.attribute()) data-y=(figure.y.attribute()) {
-                @if let Some(style) = style {
-                    title id=(title) { (clean(&figure.title)) }
-                    desc id=(caption) { (clean(&figure.caption)) }
-                    style { (PreEscaped(style)) }
-                    rect width="100%" height="100%" fill="#ffffff" {}
-                }
+                @if let Some(panel) = self.panel { (fitted("panel", [2.0, 13.0], panel, whole)) }
                 (self.axis(true))
                 (self.axis(false))
-                svg class="area" x=(number(self.left)) y=(number(TOP)) width=(number(self.width))
+                svg class="area" x=(number(self.left)) y=(number(self.top)) width=(number(self.width))
                     height=(number(self.height)) viewBox=(size) preserveAspectRatio="none" {
-                    @for series in &figure.series {
-                        g class={ "series s" (series.colour % LOOKS) } {
+                    @for series in &self.series {
+                        g class={ "series " (look(series)) } {
                             (PreEscaped(self.marks(series)))
                             @for cell in series.marks.iter().filter(|_| self.has_cell_texts(series)) { (self.cell_text(cell)) }
                         }
                     }
                 }
-                (path("edge", &format!("M{} {TOP}v{}h{}", number(self.left), number(self.height), number(self.width))))
-                (legend)
+                (path("edge", &format!("M{} {}v{}h{}", number(self.left), self.top, number(self.height), number(self.width))))
+                @if let Some(legend) = &self.legend { (legend.at(self.below_axes())) }
             }
         }
     }
 
     /// Grid, labels and title of an axis. The lines of one kind are one path.
     fn axis(&self, is_x: bool) -> Markup {
-        let [left, right, bottom] = [self.left, self.left + self.width, TOP + self.height];
+        let [left, top, right, bottom] = [self.left, self.top, self.left + self.width, self.top + self.height];
         let (class, axis, labels, title) = if is_x {
             ("axis x", &self.figure.x, &self.x_labels, [right, bottom + 32.0])
         } else {
-            ("axis y", &self.figure.y, &self.y_labels, [2.0, TOP - 12.0])
+            ("axis y", &self.figure.y, &self.y_labels, [2.0, top - 12.0])
         };
         let line = |AxisLabel { at, .. }: &AxisLabel| {
-            let [from, to] = if is_x { [[*at, TOP], [*at, bottom]] } else { [[left, *at], [right, *at]] };
+            let [from, to] = if is_x { [[*at, top], [*at, bottom]] } else { [[left, *at], [right, *at]] };
             polyline(&[from, to])
         };
         let lines = |is_minor| labels.iter().filter(|it| it.lines.is_empty() == is_minor).map(line).collect::<String>();
         let text = |AxisLabel { at, lines, whole }: &AxisLabel, index: usize| {
             let text = &lines[index];
             let above = NAME_LINE * ((lines.len() - 1) as f64 / 2.0 - index as f64);
-            let below = [at.min(WIDTH - text_width(text) / 2.0), bottom + 15.0];
+            let below = [at.min(self.whole - text_width(text) / 2.0), bottom + 15.0];
             let place = if is_x { below } else { [left - 6.0, at + 4.0 - above] };
             written("tick", place, text, whole.as_deref())
         };
@@ -205,7 +280,7 @@ impl<'a> Canvas<'a> {
                     (path("grid", &lines(false)))
                     @for label in labels { @for index in 0..label.lines.len() { (text(label, index)) } }
                 }
-                (written("label", title, &axis.title(), None))
+                (fitted("label", title, &axis.title(), self.whole))
             }
         }
     }
@@ -216,7 +291,7 @@ impl<'a> Canvas<'a> {
         let place = |mark: &Mark, end: usize| [self.x(mark.x[0]), self.y(mark.y[end])];
         let parts = || marks.split(|mark| mark.y[0] == f64::INFINITY).filter(|part| !part.is_empty());
         let is_band = |series: &&Series| series.shape.is_band();
-        let is_faint = self.figure.series.iter().filter(is_band).count() >= FAINT_BANDS;
+        let is_faint = self.series.iter().copied().filter(is_band).count() >= FAINT_BANDS;
         let edge = |part: &[Mark], end: usize| -> Vec<Place> {
             let places = part.iter().map(|mark| place(mark, end));
             match part {
@@ -322,33 +397,6 @@ impl<'a> Canvas<'a> {
         }
     }
 
-    /// The entries of the named series, in rows; none for a single one. And the lower end of the figure.
-    fn legend(&self) -> (Markup, f64) {
-        let named: Vec<&Series> = self.figure.series.iter().filter(|series| !series.name.is_empty()).collect();
-        let top = TOP + self.height + BOTTOM;
-        if named.len() < 2 {
-            return (html! {}, top.ceil());
-        }
-        let (mut x, mut y) = (10.0, top + 12.0);
-        let mut entries = Vec::new();
-        for series in named {
-            let name = cut(&series.name, WIDTH - SAMPLE - 30.0);
-            let width = SAMPLE + 6.0 + text_width(&name);
-            if x > 10.0 && x + width > WIDTH {
-                (x, y) = (10.0, y + LEGEND_ROW);
-            }
-            let whole = (name != series.name).then_some(series.name.as_str());
-            entries.push(html! {
-                g class={ "entry s" (series.colour % LOOKS) } {
-                    (sample(series.shape, [x, y - 4.0]))
-                    (written("name", [x + SAMPLE + 6.0, y], &name, whole))
-                }
-            });
-            x += width + 16.0;
-        }
-        (html! { g class="legend" { @for entry in &entries { (entry) } } }, (y + 6.0).ceil())
-    }
-
     /// What a script shows of each mark.
     fn data(&self) -> Value {
         let mut words: Vec<String> = Vec::new();
@@ -379,7 +427,7 @@ impl<'a> Canvas<'a> {
             let marks: Vec<_> = series.marks.iter().map(mark).collect();
             json!({ "name": series.name, "look": series.colour % LOOKS, "kind": kind, "marks": marks })
         };
-        let series: Vec<Value> = self.figure.series.iter().map(series).collect();
+        let series: Vec<Value> = self.series.iter().copied().map(series).collect();
         let label = |axis: &Axis| if axis.names().is_some() { String::new() } else { axis.label.clone() };
         json!({ "x": label(&self.figure.x), "y": label(&self.figure.y), "series": series, "words": words })
     }
@@ -416,7 +464,7 @@ fn labels(axis: &Axis, begin: f64, length: f64, is_left: bool) -> Vec<AxisLabel>
 }
 
 /// A text. Browsers show its `whole`, if it was cut, under the pointer.
-fn written(class: &str, [x, y]: Place, text: &str, whole: Option<&str>) -> Markup {
+pub(super) fn written(class: &str, [x, y]: Place, text: &str, whole: Option<&str>) -> Markup {
     html! {
         text class=(class) x=(number(x)) y=(number(y)) {
             @if let Some(whole) = whole { title { (clean(whole)) } }
@@ -425,37 +473,30 @@ fn written(class: &str, [x, y]: Place, text: &str, whole: Option<&str>) -> Marku
     }
 }
 
-/// What the marks of a series look like in the legend, on the line at `place`.
-fn sample(shape: Shape, [x, y]: Place) -> Markup {
-    let class = match shape {
-        Shape::Points => return path("dot", &dot([x + SAMPLE / 2.0, y])),
-        Shape::Steps | Shape::Line => "line",
-        Shape::Intervals => "whisker",
-        Shape::Rule => "rule",
-        Shape::Band | Shape::StepBand => "band",
-        Shape::Boxes => "quartiles",
-        Shape::Bars => "bar",
-        Shape::Cells => "cell d4",
-    };
-    if matches!(class, "line" | "whisker" | "rule") {
-        path(class, &format!("M{} {}h{SAMPLE}", number(x), number(y)))
-    } else {
-        path(class, &rectangle([x, y - 5.0, x + SAMPLE, y + 5.0]))
-    }
+/// A text that is cut where it would not fit `width`.
+fn fitted(class: &str, place: Place, text: &str, width: f64) -> Markup {
+    let shown = cut(text, width - 4.0);
+    written(class, place, &shown, (shown != text).then_some(text))
+}
+
+/// The classes of a series.
+pub(super) fn look(series: &Series) -> String {
+    let colour = series.colour % LOOKS;
+    if series.beside == 0 { format!("s{colour}") } else { format!("s{colour} beside b{}", series.beside) }
 }
 
 /// A path, if it has commands. Class and commands need no escapes.
-fn path(class: &str, d: &str) -> Markup {
+pub(super) fn path(class: &str, d: &str) -> Markup {
     PreEscaped(if d.is_empty() { String::new() } else { format!("<path class=\"{class}\" d=\"{d}\"/>") })
 }
 
 /// A line as short as a point. PDF does not paint one without a length.
-fn dot([x, y]: Place) -> String {
+pub(super) fn dot([x, y]: Place) -> String {
     format!("M{} {}h.01", number(x), number(y))
 }
 
 /// A rectangle, at least one pixel wide and high.
-fn rectangle(extent: [f64; 4]) -> String {
+pub(super) fn rectangle(extent: [f64; 4]) -> String {
     let [left, top, right, bottom] = extent.map(tenths);
     let (width, height) = (number((right - left).max(1.0)), number((bottom - top).max(1.0)));
     format!("M{} {}h{width}v{height}h-{width}z", number(left), number(top))
@@ -493,7 +534,7 @@ fn tenths(value: f64) -> f64 {
     (value * 10.0).round() / 10.0 + 0.0
 }
 
-fn number(value: f64) -> String {
+pub(super) fn number(value: f64) -> String {
     tenths(value).to_string()
 }
 
@@ -508,7 +549,7 @@ fn clean(text: &str) -> String {
 }
 
 /// The estimated width of `text`, written as a tick.
-fn text_width(text: &str) -> f64 {
+pub(super) fn text_width(text: &str) -> f64 {
     columns(text) as f64 * TICK_SIZE * CHARACTER_WIDTH
 }
 
@@ -519,7 +560,7 @@ fn row_height(names: &[String]) -> f64 {
 }
 
 /// `name`, cut to about `width` pixels.
-fn cut(name: &str, width: f64) -> String {
+pub(super) fn cut(name: &str, width: f64) -> String {
     if text_width(name) <= width {
         return name.into();
     }
@@ -528,12 +569,14 @@ fn cut(name: &str, width: f64) -> String {
     kept + "…"
 }
 
-/// `name` in at most `most` lines beside the left axis, which end at spaces; the last one is cut.
+/// `name` in at most `most` lines beside the left axis, which end at spaces or after commas; the last one is cut.
 fn in_lines(name: &str, most: usize) -> Vec<String> {
     let fits = |text: &str| text_width(text) <= NAMES_WIDTH;
-    let mut ends = name.rmatch_indices(' ').map(|(at, _)| at).filter(|_| most > 1 && !fits(name));
-    match ends.find(|at| *at > 0 && fits(name[..*at].trim_end())) {
-        Some(at) => [vec![name[..at].trim_end().to_owned()], in_lines(&name[at + 1..], most - 1)].concat(),
+    let mut ends = name.rmatch_indices([' ', ',']).filter(|_| most > 1 && !fits(name));
+    let end =
+        ends.find_map(|(at, sign)| Some(at + usize::from(sign == ",")).filter(|end| *end > 0 && fits(&name[..*end])));
+    match end.filter(|end| *end < name.len()) {
+        Some(end) => [vec![name[..end].trim_end().to_owned()], in_lines(name[end..].trim_start(), most - 1)].concat(),
         None => vec![cut(name, NAMES_WIDTH)],
     }
 }

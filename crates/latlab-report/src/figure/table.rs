@@ -70,6 +70,7 @@ fn snake_case(text: &str) -> String {
 
 /// A mark with the name of its series.
 struct Row<'a> {
+    panel: &'a str,
     series: &'a str,
     values: Vec<(Column, f64)>,
     text: &'a str,
@@ -88,6 +89,7 @@ fn values(shape: Shape, mark: &Mark) -> Vec<(Column, f64)> {
 struct FigureData<'a> {
     rows: Vec<Row<'a>>,
     columns: Vec<Column>,
+    has_panels: bool,
     has_series: bool,
     has_texts: bool,
 }
@@ -96,9 +98,8 @@ impl<'a> FigureData<'a> {
     /// One row for each mark. A series that the legend leaves out has the name of the series whose colour it has, such as the
     /// band of a line. Points of the colour of a line repeat values of it, and are left out, like a band without an end.
     fn of(figure: &'a Figure) -> FigureData<'a> {
-        let of_colour = |it: &Series, is: fn(&Series) -> bool| {
-            figure.series.iter().find(|other| other.colour == it.colour && is(other))
-        };
+        let of_colour =
+            |it: &Series, is: fn(&Series) -> bool| figure.series.iter().find(|other| it.belongs_to(other) && is(other));
         let mut rows = Vec::new();
         for series in &figure.series {
             let is_unnamed = series.name.is_empty();
@@ -106,8 +107,13 @@ impl<'a> FigureData<'a> {
                 continue;
             }
             let owner = of_colour(series, |it| !it.name.is_empty()).filter(|_| is_unnamed).unwrap_or(series);
-            let row =
-                |mark: &'a Mark| Row { series: &owner.name, values: values(series.shape, mark), text: &mark.text };
+            let panel = figure.panels.get(series.panel).map_or("", String::as_str);
+            let row = |mark: &'a Mark| Row {
+                panel,
+                series: &owner.name,
+                values: values(series.shape, mark),
+                text: &mark.text,
+            };
             rows.extend(series.marks.iter().map(row).filter(|row| !series.shape.is_band() || row.values.len() > 1));
         }
         let mut columns: Vec<Column> = Vec::new();
@@ -117,19 +123,26 @@ impl<'a> FigureData<'a> {
             }
         }
         columns.sort_by_key(|column| column.is_y);
+        let has_panels = rows.iter().any(|row| !row.panel.is_empty());
         let has_series = rows.iter().any(|row| !row.series.is_empty());
         let has_texts = rows.iter().any(|row| !row.text.is_empty());
-        FigureData { rows, columns, has_series, has_texts }
+        FigureData { rows, columns, has_panels, has_series, has_texts }
     }
 
-    /// A line of the table: the cell of the series and that of the texts are there if any mark has one.
-    fn line(&self, series: &str, values: impl Iterator<Item = String>, text: &str) -> Vec<String> {
-        let series = self.has_series.then(|| series.to_owned());
-        series.into_iter().chain(values).chain(self.has_texts.then(|| text.to_owned())).collect()
+    /// A line of the table: the cells of the panel, of the series and of the texts are there if any mark has one.
+    fn line(&self, panel: &str, series: &str, values: impl Iterator<Item = String>, text: &str) -> Vec<String> {
+        let names = [self.has_panels.then_some(panel), self.has_series.then_some(series)];
+        names
+            .into_iter()
+            .flatten()
+            .map(str::to_owned)
+            .chain(values)
+            .chain(self.has_texts.then(|| text.to_owned()))
+            .collect()
     }
 
     fn headings(&self, name: impl Fn(&Column) -> String) -> Vec<String> {
-        self.line("series", self.columns.iter().map(name), "value")
+        self.line("panel", "series", self.columns.iter().map(name), "value")
     }
 
     fn cells(&self, row: &Row, absent: &str, cell: impl Fn(&Column, f64) -> String) -> Vec<String> {
@@ -137,7 +150,7 @@ impl<'a> FigureData<'a> {
             let found = row.values.iter().find(|(of, _)| of == column);
             found.map_or_else(|| absent.into(), |(_, value)| cell(column, *value))
         };
-        self.line(row.series, self.columns.iter().map(value), row.text)
+        self.line(row.panel, row.series, self.columns.iter().map(value), row.text)
     }
 }
 

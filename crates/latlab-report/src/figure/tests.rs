@@ -17,6 +17,7 @@ fn figure(x: Axis, y: Axis, series: Vec<(Shape, Vec<Mark>)>) -> Figure {
         name: "tail".into(),
         title: "Tail".into(),
         caption: "n 3".into(),
+        panels: Vec::new(),
         x,
         y: Axis { label: "probes".into(), ..y },
         series: series
@@ -294,4 +295,25 @@ fn only_a_page_has_variables_and_each_has_a_light_colour() {
     for variable in css().split("var(").skip(1).filter_map(|rest| rest.split(')').next()) {
         assert!(css().contains(&format!("{variable}: #")), "{variable}");
     }
+}
+
+#[test]
+fn panels_have_their_own_axes_and_one_legend_where_colours_agree() {
+    let tail = || points(&[(2e3, 1.0), (9e3, 0.001)]);
+    let mut one =
+        figure(times(), tails(), vec![(Shape::Steps, tail()), (Shape::Steps, tail()), (Shape::Steps, tail())]);
+    one.panels = vec!["UDP".into(), "AF_XDP".into()];
+    one.series.push(Series { panel: 1, beside: 1, ..one.series[0].clone() });
+    for text in [drawn(&one), standalone(&one)] {
+        assert_eq!(
+            ["area\"", "axis x\"", "panel\"", "legend\"", "entry s"].map(|class| count(&text, class)),
+            [2, 2, 2, 1, 4]
+        );
+        assert!(text.contains("class=\"series s0 beside b1\""), "{text}");
+    }
+    assert!(csv(&one).starts_with("panel,series,") && csv(&one).contains("\nAF_XDP,series 0,2000,"), "{}", csv(&one));
+    // A colour with another name in another panel.
+    one.series[3] = Series { panel: 1, name: "else".into(), ..one.series[0].clone() };
+    one.series.push(Series { panel: 1, ..one.series[1].clone() });
+    assert_eq!(count(&drawn(&one), "legend\""), 2);
 }

@@ -15,7 +15,7 @@ use words::{MOST_PARTS, block, first, omitted, plain, words};
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
 /// SHA-256 of [`SCRIPT`] in base64; `scripts/report_page.py` prints it where it differs.
-const SCRIPT_HASH: &str = "JX478EjhD0GXv21gpsAUYhvsJUhgkibcEBxTgCX1KKw=";
+const SCRIPT_HASH: &str = "noSoeAOsg2eXtxMiOpLCP+Z79nlz9bfAhFztViDqLgI=";
 
 /// What the head of every page has.
 pub const GENERATOR: &str = r#"<meta name="generator" content="latlab">"#;
@@ -159,7 +159,7 @@ fn plot(figure: &Figure, before: usize) -> Markup {
     html! {
         figure.plot id={ "figure-" (figure.name) (number) } data-figure=(figure.name) {
             h3 { (words(&figure.title)) }
-            div.canvas { (figure::svg::inline(figure)) }
+            (figure::svg::inline(figure))
             figcaption { (words(&figure.caption)) }
             details.values { summary { "Values" } (tables::behind_plot(figure)) }
         }

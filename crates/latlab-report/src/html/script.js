@@ -76,15 +76,15 @@
   }));
 
   class Plot {
-    constructor(figure) {
-      this.svg = figure.querySelector("svg.figure");
+    constructor(canvas) {
+      this.svg = canvas.querySelector("svg.figure");
       this.area = this.svg.querySelector("svg.area");
       this.axes = [this.svg.dataset.x, this.svg.dataset.y].map((words) => new Axis(words));
       const [x, y, w, h] = ["x", "y", "width", "height"].map((name) => +this.area.getAttribute(name));
       this.frame = { x, y, w, h };
       this.whole = { x: 0, y: 0, w, h };
       this.view = this.whole;
-      this.marks = marksOf(JSON.parse(figure.querySelector("script.data").textContent));
+      this.marks = marksOf(JSON.parse(canvas.querySelector("script.data").textContent));
       this.ticks = ["x", "y"].map((name) => this.svg.querySelector(`.axis.${name} .ticks`));
       this.originalTicks = this.ticks.map((group) => [...group.childNodes]);
       this.hidden = new Set();
@@ -99,7 +99,6 @@
       this.svg.setAttribute("aria-roledescription", "plot; arrow keys move between values, plus and minus zoom");
       // Axes with names are whole: only a part of an axis with numbers can be shown.
       if (this.axes.some((axis) => !axis.isNamed)) this.addControls();
-      this.svg.querySelectorAll(".legend .entry").forEach((entry) => this.addToggle(entry));
       this.listen();
     }
 
@@ -116,27 +115,14 @@
       this.resetButton = buttons[2];
       this.resetButton.disabled = true;
       controls.append(...buttons);
-      this.svg.parentNode.before(controls);
+      this.svg.before(controls);
     }
 
-    /** Lets an entry of the legend hide all that has its colour. */
-    addToggle(entry) {
-      const look = [...entry.classList].find((name) => /^s\d$/.test(name));
-      const toggle = () => {
-        const isHidden = entry.classList.toggle("off");
-        entry.setAttribute("aria-pressed", String(!isHidden));
-        this.area.querySelectorAll(`.series.${look}`).forEach((series) => series.classList.toggle("off", isHidden));
-        this.hidden[isHidden ? "add" : "delete"](+look.slice(1));
-        this.hide();
-      };
-      Object.entries({ role: "button", tabindex: "0", "aria-pressed": "true" }).forEach((pair) => entry.setAttribute(...pair));
-      entry.addEventListener("click", toggle);
-      entry.addEventListener("keydown", (event) => {
-        if (event.key !== "Enter" && event.key !== " ") return;
-        event.preventDefault();
-        event.stopPropagation();
-        toggle();
-      });
+    /** Hides or shows the series of a colour. */
+    toggle(look, isHidden) {
+      this.area.querySelectorAll(`.series.${look}`).forEach((series) => series.classList.toggle("off", isHidden));
+      this.hidden[isHidden ? "add" : "delete"](+look.slice(1));
+      this.hide();
     }
 
     listen() {
@@ -344,5 +330,29 @@
     }
   }
 
-  document.querySelectorAll("figure.plot").forEach((figure) => new Plot(figure));
+  /** Lets an entry of a legend hide all that has its colour, in every panel. */
+  const addToggle = (entry, figure, plots) => {
+    const look = [...entry.classList].find((name) => /^s\d$/.test(name));
+    const toggle = () => {
+      const isHidden = !entry.classList.contains("off");
+      figure.querySelectorAll(`.legend .entry.${look}`).forEach((other) => {
+        other.classList.toggle("off", isHidden);
+        other.setAttribute("aria-pressed", String(!isHidden));
+      });
+      plots.forEach((plot) => plot.toggle(look, isHidden));
+    };
+    Object.entries({ role: "button", tabindex: "0", "aria-pressed": "true" }).forEach((pair) => entry.setAttribute(...pair));
+    entry.addEventListener("click", toggle);
+    entry.addEventListener("keydown", (event) => {
+      if (event.key !== "Enter" && event.key !== " ") return;
+      event.preventDefault();
+      event.stopPropagation();
+      toggle();
+    });
+  };
+
+  document.querySelectorAll("figure.plot").forEach((figure) => {
+    const plots = [...figure.querySelectorAll(".canvas")].map((canvas) => new Plot(canvas));
+    figure.querySelectorAll(".legend .entry").forEach((entry) => addToggle(entry, figure, plots));
+  });
 })();

@@ -24,6 +24,7 @@ fn figure(title: &str) -> Figure {
     Figure {
         name: "tail".into(),
         title: title.into(),
+        panels: Vec::new(),
         caption: title.into(),
         x: axis(title),
         y: axis("y"),

@@ -363,7 +363,7 @@ fn the_largest_page_of_one_run_is_below_two_megabytes() {
     let condition = PlotCondition { name: "x".into(), levels: [].into(), runs: vec![largest_distribution()] };
     let view = page_view(PageInput {
         runs: &[ReportedRun::of(&source.manifest)],
-        figures: figures(&PlotInput { conditions: vec![condition], comparisons: None }),
+        figures: figures(&PlotInput { conditions: vec![condition], comparisons: None, recipe: None }),
         ..input_of(&[summary(&source)])
     });
     let mut names = Vec::new();

@@ -1,16 +1,17 @@
 //! Figures of a comparison: all effects with their intervals, and the differences along the distribution.
 
 use super::input::left_out;
+use super::layout::{Drawn, LINES, Layout, Levels, words};
 use crate::analysis::comparison::{Comparison, Comparisons, Effect, Verdict};
 use crate::comparison::{common_sentence, compared_means, pair_name, row_label, several_metrics};
 use crate::figure::axis::{Axis, AxisUnit, Scale, ValueLimits};
+use crate::figure::svg::LOOKS;
 use crate::figure::{Figure, Mark, Series, Shape};
+use crate::recipe::Pictures;
 use crate::units::human::percent;
 
 /// Most rows of a forest plot.
 const ROWS: usize = 60;
-/// Most pairs of groups of a shift function.
-const PAIRS: usize = 7;
 
 /// Verdicts in the order of the legend, whose colours they have.
 const VERDICTS: [Verdict; 5] =
@@ -72,6 +73,7 @@ pub(super) fn forest(comparisons: &Comparisons) -> Option<Figure> {
             compared(comparisons, &shown.iter().map(|(row, _)| *row).collect::<Vec<_>>()),
             left_out(rows.len() - shown.len(), "comparison"),
         ),
+        panels: Vec::new(),
         x: Axis::new("change", scale, AxisUnit::Change),
         y: Axis::of_names("comparison", names.collect()),
         series: std::iter::once(zero).chain(VERDICTS.into_iter().enumerate().map(of_verdict)).collect(),
@@ -79,33 +81,41 @@ pub(super) fn forest(comparisons: &Comparisons) -> Option<Figure> {
 }
 
 /// The difference of each candidate from its baseline along the quantiles, with the band of its intervals.
-pub(super) fn shift(comparisons: &Comparisons) -> Option<Figure> {
+pub(super) fn shift(comparisons: &Comparisons, pictures: &Pictures) -> Option<Figure> {
     // All in per cent, or all in the unit of the figures where a baseline of 0 or below has no share.
     let shifts = || comparisons.shifts.iter().filter_map(|row| Some((row, row.quantity.quantile()?)));
     let is_relative = shifts().all(|(row, _)| row.relative.is_some() || row.difference.is_none());
     let effect = |row: &Comparison| if is_relative { row.relative } else { row.difference };
     // A candidate may have several baselines.
     let pair_of = |row: &Comparison| (row.candidate, row.baseline);
-    let mut pairs: Vec<_> = shifts().filter(|(row, _)| effect(row).is_some()).map(|(row, _)| pair_of(row)).collect();
-    pairs.dedup();
-    let shown = &pairs[..pairs.len().min(PAIRS)];
-    let rows: Vec<(&Comparison, f64)> = shifts().filter(|(row, _)| shown.contains(&pair_of(row))).collect();
+    let mut pairs: Vec<&Comparison> = Vec::new();
+    for (row, _) in shifts().filter(|(row, _)| effect(row).is_some()) {
+        if pairs.last().is_none_or(|last| pair_of(last) != pair_of(row)) {
+            pairs.push(row);
+        }
+    }
+    let names: Vec<[String; 2]> = pairs.iter().map(|row| names_of_pair(comparisons, row, pictures)).collect();
+    let drawn: Vec<Drawn> = pairs.iter().zip(&names).map(|(row, names)| drawn_pair(comparisons, row, names)).collect();
+    let layout = Layout::of(&drawn, LINES, pictures);
+    let shown = &pairs[..layout.places.len()];
+    let is_shown = |row: &Comparison| shown.iter().any(|pair| pair_of(pair) == pair_of(row));
+    let rows: Vec<(&Comparison, f64)> = shifts().filter(|(row, _)| is_shown(row)).collect();
     let scale = scale(rows.iter().filter_map(|(row, _)| effect(row)))?;
     let (first, _) = rows.first()?;
     let least = rows.iter().map(|(_, quantile)| *quantile).reduce(f64::max)?;
-    let zero = Series::new(NO_CHANGE, PAIRS, Shape::Rule, vec![Mark::at([], [0.0])]);
-    let mut series = vec![zero];
-    for (colour, pair) in shown.iter().enumerate() {
-        let of_pair = || rows.iter().filter(|(row, _)| pair_of(row) == *pair);
+    let zero = Series::new(NO_CHANGE, LOOKS - 1, Shape::Rule, vec![Mark::at([], [0.0])]);
+    let mut series: Vec<Series> = (0..layout.panels.len().max(1)).map(|panel| zero.clone().in_panel(panel)).collect();
+    for ((pair, place), [name, _]) in shown.iter().zip(&layout.places).zip(&names) {
+        let of_pair = rows.iter().filter(|(row, _)| pair_of(row) == pair_of(pair));
         let (mut line, mut band) = (Vec::new(), Vec::new());
-        for (effect, quantile) in of_pair().filter_map(|(row, quantile)| Some((effect(row)?, quantile))) {
+        for (effect, quantile) in of_pair.filter_map(|(row, quantile)| Some((effect(row)?, quantile))) {
             line.push(Mark::point(1.0 - quantile, effect.value));
             band.extend(ends(&effect).map(|ends| Mark::at([1.0 - quantile], ends)));
         }
-        let name = of_pair().next().map(|(row, _)| pair_name(comparisons)(row)).unwrap_or_default();
-        series.push(Series::new("", colour, Shape::Band, band));
-        series.push(Series::new(name, colour, Shape::Line, line.clone()));
-        series.push(Series::new("", colour, Shape::Points, line));
+        let name = if layout.panels.is_empty() { name } else { &place.name };
+        let of_pair = [("", Shape::Band, band), (name, Shape::Line, line.clone()), ("", Shape::Points, line)];
+        let in_place = |(name, shape, marks)| Series::new(name, place.colour, shape, marks).in_panel(place.panel);
+        series.extend(of_pair.map(in_place));
     }
     let unit = match (is_relative, first.quantity.is_rate()) {
         (true, _) => AxisUnit::Change,
@@ -122,8 +132,35 @@ pub(super) fn shift(comparisons: &Comparisons) -> Option<Figure> {
             compared(comparisons, &rows.iter().map(|(row, _)| *row).collect::<Vec<_>>()),
             left_out(pairs.len() - shown.len(), "pair"),
         ),
+        panels: layout.panels,
         x: Axis::new("quantile", Scale::Log(1.0, 1.0 - least), AxisUnit::Tail),
         y: Axis::new("change", scale, unit),
         series,
     })
+}
+
+/// The name of a pair among all, and what differs in it: `load=none → load=cpu=80%`.
+fn names_of_pair(comparisons: &Comparisons, row: &Comparison, pictures: &Pictures) -> [String; 2] {
+    let [from, to] = levels_of_pair(comparisons, row);
+    let differing = |own: &Levels, other: &Levels| {
+        let levels = own.iter().filter(|(factor, level)| other.get(*factor) != Some(level));
+        words(&levels.map(|(factor, level)| (*factor, *level)).collect(), &[], pictures)
+    };
+    [pair_name(comparisons)(row), format!("{} → {}", differing(&from, &to), differing(&to, &from))]
+}
+
+/// A pair with the levels that its groups have in common. What differs has no name of a factor.
+fn drawn_pair<'a>(comparisons: &'a Comparisons, row: &Comparison, [name, change]: &'a [String; 2]) -> Drawn<'a> {
+    let [from, to] = levels_of_pair(comparisons, row);
+    let mut levels: Levels = from.into_iter().filter(|(factor, level)| to.get(factor) == Some(level)).collect();
+    levels.insert("", if to.is_empty() { name } else { change });
+    Drawn { name, levels }
+}
+
+fn levels_of_pair<'a>(comparisons: &'a Comparisons, row: &Comparison) -> [Levels<'a>; 2] {
+    let levels = |group: usize| {
+        let levels = comparisons.groups.groups.get(group).into_iter().flat_map(|group| &group.levels);
+        levels.map(|(factor, level)| (factor.as_str(), level.as_str())).collect()
+    };
+    [levels(row.baseline), levels(row.candidate)]
 }

@@ -1,15 +1,19 @@
 //! The statistics of runs as observations: which of them are plotted, and their box plots by condition.
 
+use std::collections::BTreeMap;
+
 use super::input::{PlotCondition, PlotInput, left_out};
-use crate::analysis::comparison::FigureScale;
+use super::layout;
+use crate::analysis::comparison::{Comparison, FigureScale, Quantity};
 use crate::analysis::distribution::{RunDistribution, RunStatistics};
+use crate::analysis::{Estimand, Statistic};
 use crate::figure::axis::{Axis, ValueLimits};
 use crate::figure::{Figure, Mark, Series, Shape, spread};
-use crate::stats::BoxPlot;
+use crate::stats::{BoxPlot, Outline};
 use crate::units::human::{counted, grouped};
 
 /// Most rows of a figure.
-const ROWS: usize = 40;
+const ROWS: usize = 60;
 /// Fewer runs have no box: their quartiles would lie between single runs.
 const BOXED_RUNS: usize = 5;
 /// Most runs of a condition within its whiskers that are points.
@@ -27,14 +31,24 @@ const DELAYS: [PlottedStatistic; 2] = [
     PlottedStatistic { word: "p50", of: |run| run.p50, suffix: "" },
     PlottedStatistic { word: "p99", of: |run| run.p99, suffix: "-p99" },
 ];
-const RATES: [PlottedStatistic; 1] = [PlottedStatistic { word: "mean", of: |run| run.mean, suffix: "" }];
+const MEANS: [PlottedStatistic; 1] = [PlottedStatistic { word: "mean", of: |run| run.mean, suffix: "" }];
 
-/// The figure that `build` makes of each plotted statistic: two of delays, one of rates. The caption of one says so if another
+/// Whether means are plotted: of rates, and of delays of which no quantile is compared.
+fn are_means(input: &PlotInput) -> bool {
+    let compared = || input.comparisons.into_iter().flat_map(|comparisons| &comparisons.rows);
+    let is_mean = |row: &Comparison| match row.quantity {
+        Quantity::Of(Estimand::Statistic(_, statistic)) => Some(statistic == Statistic::Mean),
+        _ => None,
+    };
+    let is_rate = input.runs().next().is_some_and(|run| run.statistics.metric.is_rate());
+    is_rate || compared().any(|it| is_mean(it) == Some(true)) && compared().all(|it| is_mean(it) != Some(false))
+}
+
+/// The figure that `build` makes of each plotted statistic: two of delays, or the mean. The caption of one says so if another
 /// has none since it is infinite in every run.
 pub(super) fn of_each_statistic(input: &PlotInput, build: impl Fn(&PlottedStatistic) -> Option<Figure>) -> Vec<Figure> {
-    let is_rate = input.runs().next().is_some_and(|run| run.statistics.metric.is_rate());
     let (mut figures, mut infinite) = (Vec::new(), None);
-    for statistic in if is_rate { &RATES[..] } else { &DELAYS } {
+    for statistic in if are_means(input) { &MEANS[..] } else { &DELAYS } {
         let figure = build(statistic);
         if figure.is_none() && input.conditions.iter().any(|condition| !statistic.values(&condition.runs).is_empty()) {
             infinite = Some(statistic.word);
@@ -76,9 +90,14 @@ pub(super) fn mean(values: &[f64]) -> Option<f64> {
     FigureScale::of(values.iter().copied(), false).mean(values)
 }
 
-/// Box plots of the runs of each condition, with each run as a point.
+/// Box plots of the runs of each condition, with each run as a point; of rates ministat's plot too. `None` if no condition
+/// has several runs.
 pub(super) fn box_plots(input: &PlotInput) -> Vec<Figure> {
-    of_each_statistic(input, |statistic| of_statistic(input, statistic))
+    if input.conditions.iter().all(|condition| condition.runs.len() < 2) {
+        return Vec::new();
+    }
+    let boxes = of_each_statistic(input, |statistic| of_statistic(input, statistic));
+    boxes.into_iter().chain(ministat(input)).collect()
 }
 
 fn of_statistic(input: &PlotInput, statistic: &PlottedStatistic) -> Option<Figure> {
@@ -88,7 +107,7 @@ fn of_statistic(input: &PlotInput, statistic: &PlottedStatistic) -> Option<Figur
     let values = rows.concat();
     let scale = ValueLimits::of(values.iter().copied())?.suited();
     let (mut boxes, mut points, mut infinite) = (Vec::new(), Vec::new(), Vec::new());
-    let mut names: Vec<String> = shown.iter().map(|condition| condition.name.clone()).collect();
+    let mut names = layout::names(&shown, input.pictures());
     for ((y, mut values), name) in rows.into_iter().enumerate().zip(&mut names) {
         let Some(plot) = BoxPlot::of(&mut values) else { continue };
         let (low, high) = plot.whiskers;
@@ -121,12 +140,60 @@ fn of_statistic(input: &PlotInput, statistic: &PlottedStatistic) -> Option<Figur
             statistic.infinite_words(&values, reading),
             left_out(input.conditions.len() - shown.len(), "condition"),
         ),
+        panels: Vec::new(),
         x: Axis::of_metric(metric, scale),
         y: Axis::of_names("condition", names),
         series: vec![
             Series::new("quartiles of the runs", 0, Shape::Boxes, boxes),
             Series::new("a run", 1, Shape::Points, points),
             Series::new("infinite", 2, Shape::Points, infinite),
+        ],
+    })
+}
+
+/// Columns of ministat's plot, in each of which the runs are stacked, the height of a place in a stack, and that of the bar
+/// below, as shares of a row.
+const COLUMNS: f64 = 80.0;
+const STACKED: f64 = 0.11;
+const BAR: f64 = 0.3;
+
+/// Ministat's plot of mean rates, with a row for each group: its runs stacked, and |__M_A__| below them.
+fn ministat(input: &PlotInput) -> Option<Figure> {
+    let metric = input.runs().next()?.statistics.metric;
+    let shown: Vec<&PlotCondition> = input.conditions.iter().take(ROWS).collect();
+    let [statistic] = &MEANS;
+    let mut groups: Vec<Vec<f64>> = shown.iter().map(|condition| statistic.values(&condition.runs)).collect();
+    let outlines: Vec<Option<Outline>> = groups.iter_mut().map(|runs| Outline::of(runs)).collect();
+    let ends = outlines.iter().flatten().flat_map(|it| [it.min, it.max, it.mean - it.stddev, it.mean + it.stddev]);
+    let limits = ValueLimits::of(ends).filter(|limits| metric.is_rate() && limits.max > limits.min)?;
+    let step = (limits.max - limits.min) / COLUMNS;
+    let (mut runs, mut bars, mut medians) = (Vec::new(), Vec::new(), Vec::new());
+    for (row, (group, outline)) in groups.iter().zip(&outlines).enumerate() {
+        let (row, mut stacks) = (row as f64, BTreeMap::<i64, f64>::new());
+        for value in group {
+            let height = stacks.entry(((value - limits.min) / step) as i64).or_default();
+            runs.push(Mark::point(*value, row + 0.1 - *height * STACKED));
+            *height = (*height + 1.0).min(4.0);
+        }
+        let Some(Outline { mean, stddev, median, .. }) = outline else { continue };
+        bars.push(Mark::at([*mean, mean - stddev, mean + stddev], [row + BAR]));
+        medians.push(Mark::point(*median, row + BAR));
+    }
+    Some(Figure {
+        name: "ministat".into(),
+        title: "ministat's plot".into(),
+        caption: format!(
+            "Each run is a point at its mean rate; runs at one place are stacked. The bar below is one standard deviation to \
+             each side of the mean of the runs.{}",
+            left_out(input.conditions.len() - shown.len(), "condition")
+        ),
+        panels: Vec::new(),
+        x: Axis::of_metric(metric, limits.linear()),
+        y: Axis::of_names("condition", layout::names(&shown, input.pictures())),
+        series: vec![
+            Series::new("a run", 1, Shape::Points, runs),
+            Series::new("mean ± standard deviation", 0, Shape::Intervals, bars),
+            Series::new("median", 4, Shape::Points, medians),
         ],
     })
 }

@@ -4,21 +4,27 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::conditions::{PlottedStatistic, mean, of_each_statistic};
 use super::input::{PlotCondition, PlotInput, left_out};
+use super::layout::{Drawn, LINES, Layout, Levels, levels, words};
 use crate::figure::axis::{Axis, AxisUnit, Scale, ValueLimits};
 use crate::figure::{Figure, Mark, Series, Shape, spread};
 use crate::metric::Metric;
+use crate::recipe::{Column, Pictures, Prediction, Published, PublishedRow};
 use crate::stats::FiveNumberSummary;
 use crate::units::Nanos;
 use crate::units::human::{self, NetworkRate};
 
-/// Fewer levels of a factor do not make a line.
+/// Fewer levels of a factor make neither a line nor a map.
 const SWEPT_LEVELS: usize = 3;
-/// Most conditions of a line of a sweep.
+/// Most conditions of a line of a sweep, and of all lines.
 const PLACES: usize = 240;
-/// Most lines of a sweep.
-const LINES: usize = 8;
-/// Most levels of either factor of a heat map.
+const ALL_PLACES: usize = 2_400;
+/// Most measured lines of a panel that has published ones too.
+const LINES_BESIDE: usize = 3;
+/// The colour of a prediction.
+const PREDICTED: usize = 4;
+/// Most levels of either factor of a heat map, and most maps of a figure.
 const MAPPED_LEVELS: usize = 24;
+const MAPS: usize = 8;
 
 /// A factor with the levels that occur, in the order of the conditions.
 struct VariedFactor<'a> {
@@ -116,6 +122,7 @@ fn swept<'a>(factors: &[VariedFactor<'a>]) -> Option<SweptFactor<'a>> {
 
 struct SweptLine<'a> {
     name: String,
+    levels: Levels<'a>,
     conditions: Vec<&'a PlotCondition>,
 }
 
@@ -129,41 +136,136 @@ pub(super) fn sweep(input: &PlotInput) -> Vec<Figure> {
         let name = levels_in_words(condition, factors.iter().filter(|factor| factor.name != swept.name));
         let index = *known.entry(name.clone()).or_insert(lines.len());
         if index == lines.len() {
-            lines.push(SweptLine { name, conditions: Vec::new() });
+            let mut levels = levels(condition);
+            levels.remove(swept.name);
+            lines.push(SweptLine { name, levels, conditions: Vec::new() });
         }
         lines[index].conditions.push(condition);
     }
-    let rest = left_out(lines.len().saturating_sub(LINES), "line");
-    lines.truncate(LINES);
-    of_each_statistic(input, |statistic| of_sweep(statistic, &swept, &lines, &rest))
+    of_each_statistic(input, |statistic| of_sweep(input, statistic, &swept, &lines))
 }
 
-fn of_sweep(statistic: &PlottedStatistic, swept: &SweptFactor, lines: &[SweptLine], rest: &str) -> Option<Figure> {
+fn of_sweep(
+    input: &PlotInput,
+    statistic: &PlottedStatistic,
+    swept: &SweptFactor,
+    lines: &[SweptLine],
+) -> Option<Figure> {
+    let metric = metric_of(lines.iter().flat_map(|line| &line.conditions))?;
+    let published = input.recipe.and_then(|recipe| recipe.published.as_ref()).filter(|it| it.metric == metric);
+    let published: Vec<PublishedLine> =
+        published.into_iter().flat_map(|it| published_lines(it, statistic, swept.name)).collect();
+    let drawn: Vec<Drawn> = lines.iter().map(|line| Drawn { name: &line.name, levels: line.levels.clone() }).collect();
+    let layout = Layout::of(&drawn, if published.is_empty() { LINES } else { LINES_BESIDE }, input.pictures());
     let (mut series, mut values, mut hidden) = (Vec::new(), Vec::new(), 0);
-    for (colour, line) in lines.iter().enumerate() {
+    let most = PLACES.min(ALL_PLACES / layout.places.len().max(1));
+    for (line, place) in lines.iter().zip(&layout.places) {
         let places = line.places(statistic, swept);
         values.extend(places.iter().flat_map(|place| &place.values));
-        hidden += places.len().saturating_sub(PLACES);
-        series.extend(line.series(colour, &spread(&places, PLACES).collect::<Vec<_>>()));
+        hidden += places.len().saturating_sub(most);
+        let own = line.series(&place.name, place.colour, &spread(&places, most).collect::<Vec<_>>());
+        series.extend(own.into_iter().map(|series| series.in_panel(place.panel)));
     }
-    let y = ValueLimits::of(values.iter().copied())?.suited();
+    let measured = ValueLimits::of(values.iter().copied())?;
+    let others: Vec<Series> =
+        published.iter().filter_map(|line| line.series(&layout, &lines[0].levels, input.pictures())).collect();
+    let others = others.into_iter().chain(predicted(input.pictures(), swept, layout.panels.len()));
+    let others: Vec<Series> = others.collect();
+    let beside = others.iter().flat_map(|series| &series.marks).map(|mark| mark.y[0]);
+    let y = ValueLimits::of(beside.chain([measured.min, measured.max]))?.suited();
     let x = ValueLimits::of(swept.values.values().copied())?.suited();
-    let metric = metric_of(lines.iter().flat_map(|line| &line.conditions))?;
     let reading = " An infinite mean has no point. A band is open above where some runs are infinite, and has a gap \
                    where all are.";
     let label = format!("{} {}", swept.name, swept.kind.load);
+    let is_half = input.recipe.and_then(|recipe| recipe.published.as_ref()).is_some_and(|published| published.half);
+    let thin = match (others.is_empty(), is_half) {
+        (true, _) => "",
+        (false, false) => " Thin lines were not measured here.",
+        (false, true) => " Thin lines were not measured here; the published halves are doubled.",
+    };
+    series.extend(others);
     Some(Figure {
         name: format!("sweep{}", statistic.suffix),
         title: format!("{} of {} by {}", statistic.word, metric.title(), swept.name),
         caption: format!(
             "Each point is the mean of the runs of a condition, the band the range of its runs; lines only join \
-             neighbours.{}{}{rest}",
+             neighbours.{thin}{}{}{}",
             statistic.infinite_words(&values, reading),
-            left_out(hidden, "condition")
+            left_out(hidden, "condition"),
+            left_out(lines.len() - layout.places.len(), "line")
         ),
+        panels: layout.panels,
         x: Axis::new(label.trim_end(), x, swept.kind.unit),
         y: Axis::of_metric(metric, y),
         series,
+    })
+}
+
+/// A statistic along the swept factor from one source of a publication, in the unit of the metric.
+struct PublishedLine<'a> {
+    source: &'a str,
+    /// 1 or 2.
+    number: usize,
+    levels: Levels<'a>,
+    marks: Vec<Mark>,
+}
+
+fn published_lines<'a>(published: &'a Published, statistic: &PlottedStatistic, swept: &str) -> Vec<PublishedLine<'a>> {
+    let is_its = |column: &Column| match column.quantile() {
+        Some(q) => human::quantile(q) == statistic.word,
+        None => column.heading() == statistic.word,
+    };
+    let Some(column) = published.columns.iter().position(is_its) else { return Vec::new() };
+    let unit = published.own_units * if published.half { 2.0 } else { 1.0 };
+    let mut lines: Vec<PublishedLine> = Vec::new();
+    let sources: [(usize, fn(&PublishedRow) -> &Vec<Option<f64>>); 2] =
+        [(0, |row| &row.published), (1, |row| &row.recomputed)];
+    for (row, (source, figures)) in published.rows.iter().flat_map(|row| sources.map(|source| (row, source))) {
+        let Some(figure) = figures(row).get(column).copied().flatten() else { continue };
+        let mut levels: Levels = row.factors.iter().map(|(factor, level)| (factor.as_str(), level.as_str())).collect();
+        let Some((x, _)) = levels.remove(swept).and_then(|level| numeric(swept, level)) else { continue };
+        let mark = Mark::point(x, figure * unit);
+        match lines.iter_mut().find(|line| line.number == source + 1 && line.levels == levels) {
+            Some(line) => line.marks.push(mark),
+            None => lines.push(PublishedLine {
+                source: &published.sources[source],
+                number: source + 1,
+                levels,
+                marks: vec![mark],
+            }),
+        }
+    }
+    lines
+}
+
+impl PublishedLine<'_> {
+    /// In the colour and the panel of the conditions that it is of; `None` if none of them was measured. Its name has the levels
+    /// that only the publication has.
+    fn series(&self, layout: &Layout, measured: &Levels, pictures: &Pictures) -> Option<Series> {
+        let place = layout.place(&self.levels)?;
+        let is_own = |(factor, level): &(&&str, &&str)| {
+            measured.contains_key(*factor) && !layout.has(factor) && measured.get(*factor) != Some(level)
+        };
+        let own: Levels = self.levels.iter().filter(is_own).map(|(factor, level)| (*factor, *level)).collect();
+        let parts = [place.name.clone(), words(&own, &[], pictures), self.source.to_owned()];
+        let name = parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ");
+        let shape = if self.marks.len() > 1 { Shape::Line } else { Shape::Points };
+        let series = Series::new(name, place.colour, shape, self.marks.clone()).in_panel(place.panel);
+        Some(Series { beside: self.number, ..series })
+    }
+}
+
+/// The line of the recipe's prediction along the swept factor, in each panel.
+fn predicted<'a>(pictures: &'a Pictures, swept: &'a SweptFactor, panels: usize) -> impl Iterator<Item = Series> + 'a {
+    let prediction = pictures.prediction.iter().filter(|it| it.factor == swept.name);
+    prediction.flat_map(move |Prediction { name, share, least_ns, .. }| {
+        let levels = ValueLimits::of(swept.values.values().copied());
+        let bend = least_ns / share;
+        let ends = levels.map_or([bend; 2], |limits| [limits.min, limits.max]);
+        let marks: Vec<Mark> =
+            [ends[0], bend.clamp(ends[0], ends[1]), ends[1]].map(|x| Mark::point(x, (x * share).max(*least_ns))).into();
+        let line = Series { beside: 3, ..Series::new(name, PREDICTED, Shape::Line, marks) };
+        (0..panels.max(1)).map(move |panel| line.clone().in_panel(panel))
     })
 }
 
@@ -195,64 +297,63 @@ impl SweptLine<'_> {
     }
 
     /// The line with its band and points. Conditions at one x differ in what no factor says: they are not joined.
-    fn series(&self, colour: usize, places: &[&SweptPlace]) -> Vec<Series> {
+    fn series(&self, name: &str, colour: usize, places: &[&SweptPlace]) -> Vec<Series> {
         let mean = |place: &&SweptPlace| Mark::point(place.x, place.mean);
         let points = places.iter().filter(|place| place.mean.is_finite()).map(mean).collect();
         if places.windows(2).any(|pair| pair[0].x == pair[1].x) {
-            return vec![Series::new(&self.name, colour, Shape::Points, points)];
+            return vec![Series::new(name, colour, Shape::Points, points)];
         }
         let ranges = places.iter().map(|place| Mark::at([place.x], [place.runs.min, place.runs.max])).collect();
         vec![
             Series::new("", colour, Shape::Band, ranges),
-            Series::new(&self.name, colour, Shape::Line, places.iter().map(mean).collect()),
+            Series::new(name, colour, Shape::Line, places.iter().map(mean).collect()),
             Series::new("", colour, Shape::Points, points),
         ]
     }
 }
 
-/// Heat maps over the two factors with the most levels; other factors stay at the levels of the first condition.
+/// Heat maps over the two factors with the most levels, with a panel for those of other factors. A map of one or two rows says
+/// no more than a table.
 pub(super) fn heat_map(input: &PlotInput) -> Vec<Figure> {
     let factors = varied(input);
     let [across, along, others @ ..] = factors.as_slice() else { return Vec::new() };
-    let Some(first) = input.conditions.first() else { return Vec::new() };
-    let is_shown =
-        |condition: &&PlotCondition| others.iter().all(|it| level(condition, it.name) == level(first, it.name));
-    let conditions: Vec<_> = input.conditions.iter().filter(is_shown).collect();
-    let fixed = match levels_in_words(first, others.iter()) {
-        fixed if fixed.is_empty() => fixed,
-        fixed => format!(" Only conditions with {fixed}."),
-    };
-    of_each_statistic(input, |statistic| of_heat_map(statistic, [across, along], &conditions, &fixed))
+    if along.levels.len() < SWEPT_LEVELS {
+        return Vec::new();
+    }
+    of_each_statistic(input, |statistic| of_heat_map(input, statistic, [across, along], others))
 }
 
 fn of_heat_map(
+    input: &PlotInput,
     statistic: &PlottedStatistic,
     [across, along]: [&VariedFactor; 2],
-    conditions: &[&PlotCondition],
-    fixed: &str,
+    others: &[VariedFactor],
 ) -> Option<Figure> {
-    let metric = metric_of(conditions.iter())?;
+    let metric = metric_of(input.conditions.iter().collect::<Vec<_>>().iter())?;
     let index = |factor: &VariedFactor, condition: &PlotCondition| {
         let level = level(condition, factor.name)?;
         factor.levels.iter().take(MAPPED_LEVELS).position(|other| *other == level)
     };
-    let mut means: BTreeMap<[usize; 2], f64> = BTreeMap::new();
+    let mut panels: Vec<String> = Vec::new();
+    let mut means: BTreeMap<[usize; 3], f64> = BTreeMap::new();
     let mut of_runs = Vec::new();
-    for condition in conditions {
+    for condition in &input.conditions {
         let Some((x, y)) = index(across, condition).zip(index(along, condition)) else { continue };
+        let name = levels_in_words(condition, others.iter());
+        let panel = panels.iter().position(|known| *known == name).unwrap_or(panels.len());
+        if panel == MAPS {
+            continue;
+        } else if panel == panels.len() {
+            panels.push(name);
+        }
         let values = statistic.values(&condition.runs);
-        means.extend(mean(&values).map(|mean| ([x, y], mean)));
+        means.extend(mean(&values).map(|mean| ([panel, x, y], mean)));
         of_runs.extend(values);
-    }
-    // One row or column is no map.
-    let is_map = [0, 1].iter().all(|axis| means.keys().map(|place| place[*axis]).collect::<BTreeSet<_>>().len() > 1);
-    if !is_map {
-        return None;
     }
     let limits = ValueLimits::of(means.values().copied())?;
     let is_lost = means.values().any(|mean| mean.is_infinite());
     let lost = if is_lost { " A cell `lost` has an infinite mean." } else { "" };
-    let cell = |([x, y], value): (&[usize; 2], &f64)| Mark {
+    let cell = |([_, x, y], value): (&[usize; 3], &f64)| Mark {
         darkness: darkness(*value, limits),
         text: in_words(metric, *value),
         ..Mark::point(*x as f64, *y as f64)
@@ -266,18 +367,30 @@ fn of_heat_map(
         Axis::of_names(factor.name, names)
     };
     let hidden = [across, along].map(|factor| factor.levels.len().saturating_sub(MAPPED_LEVELS));
+    // A map of one row is a list.
+    let extent = |panel: usize, axis: usize| {
+        let own = means.keys().filter(|place| place[0] == panel);
+        own.map(|place| place[axis]).collect::<BTreeSet<_>>().len()
+    };
+    let maps: Vec<usize> = (0..panels.len()).filter(|panel| extent(*panel, 1).min(extent(*panel, 2)) > 1).collect();
+    let map = |(panel, of): (usize, &usize)| {
+        let cells = means.iter().filter(|([own, ..], _)| own == of).map(cell).collect();
+        Series::new("", 0, Shape::Cells, cells).in_panel(panel)
+    };
+    maps.first()?;
     Some(Figure {
         name: format!("heat-map{}", statistic.suffix),
         title: format!("{} of {} by {} and {}", statistic.word, metric.title(), across.name, along.name),
         caption: format!(
             "Each cell is the mean of the runs of a condition; larger values contrast more with the page. An \
-             empty place has no figure.{}{fixed}{}",
+             empty place has no figure.{}{}",
             statistic.infinite_words(&of_runs, lost),
             left_out(hidden.iter().sum(), "level")
         ),
         x: axis(across),
         y: axis(along),
-        series: vec![Series::new("", 0, Shape::Cells, means.iter().map(cell).collect())],
+        series: maps.iter().enumerate().map(map).collect(),
+        panels: maps.iter().map(|map| panels[*map].clone()).filter(|name| !name.is_empty()).collect(),
     })
 }
 

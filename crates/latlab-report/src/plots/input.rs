@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use crate::analysis::comparison::Comparisons;
 use crate::analysis::distribution::RunDistribution;
 use crate::metric::Metric;
+use crate::recipe::{Pictures, Recipe};
 use crate::units::human::{counted, grouped};
 
 /// The data of all figures.
@@ -14,6 +15,8 @@ pub struct PlotInput<'a> {
     /// The conditions; the first is the baseline.
     pub conditions: Vec<PlotCondition>,
     pub comparisons: Option<&'a Comparisons>,
+    /// That of the experiment.
+    pub recipe: Option<&'static Recipe>,
 }
 
 #[derive(Clone, Debug)]
@@ -29,6 +32,11 @@ pub struct PlotCondition {
 impl PlotInput<'_> {
     pub(super) fn runs(&self) -> impl Iterator<Item = &RunDistribution> {
         self.conditions.iter().flat_map(|condition| &condition.runs)
+    }
+
+    pub(super) fn pictures(&self) -> &'static Pictures {
+        static NONE: Pictures = Pictures { order: Vec::new(), levels: BTreeMap::new(), prediction: None };
+        self.recipe.map_or(&NONE, |recipe| &recipe.pictures)
     }
 
     /// The run, if it is the only one.

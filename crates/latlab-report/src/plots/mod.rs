@@ -4,7 +4,9 @@
 mod comparisons;
 mod conditions;
 mod factors;
+mod histograms;
 mod input;
+mod layout;
 mod single_run;
 mod tails;
 #[cfg(test)]
@@ -24,13 +26,15 @@ pub fn figures(input: &PlotInput) -> Vec<Figure> {
     let mut figures: Vec<Figure> = input.comparisons.and_then(comparisons::forest).into_iter().collect();
     figures.extend(tails::tail(input));
     figures.extend(tails::percentiles(input));
-    figures.extend(input.comparisons.and_then(comparisons::shift));
+    figures.extend(histograms::histogram(input));
+    figures.extend(input.comparisons.and_then(|it| comparisons::shift(it, input.pictures())));
     if input.conditions.iter().any(|condition| condition.runs.len() > 1) {
         figures.extend(conditions::box_plots(input));
     }
     if input.conditions.iter().filter(|condition| !condition.runs.is_empty()).nth(1).is_some() {
-        figures.extend(factors::sweep(input));
-        figures.extend(factors::heat_map(input));
+        // A sweep has all that a map has.
+        let sweep = factors::sweep(input);
+        figures.extend(if sweep.is_empty() { factors::heat_map(input) } else { sweep });
     }
     if let Some(run) = input.only_run() {
         figures.extend(single_run::figures(run));

@@ -1,4 +1,4 @@
-//! Figures of one run: its histogram; and over time its delays as a density, the rates of a stream, and the host below them
+//! Figures of one run: over time its delays as a density, the rates of a stream, and the host below them
 //! on the same time axis.
 
 use super::input;
@@ -14,36 +14,13 @@ use crate::units::human::{counted, grouped};
 /// Darkness of a cell with one probe, where others have more: it can be seen in print.
 const LEAST_DARKNESS: f64 = 0.25;
 /// Part of the axis of delays beyond the largest one that has the marks or the bar of lost probes.
-const LOST_MARGIN: f64 = 0.05;
+pub(super) const LOST_MARGIN: f64 = 0.05;
 
 pub(super) fn figures(run: &RunDistribution) -> Vec<Figure> {
-    let delays = [histogram(run), delays(run).or_else(|| losses(run)), rates(run)];
-    // One probe takes no time: a line would have no length.
+    // One probe takes no time, and its delay is no distribution.
+    let delays = [delays(run).filter(|_| run.n > 1).or_else(|| losses(run)), rates(run)];
     let hosts = HostQuantity::ALL.into_iter().filter(|_| run.duration_ns > Nanos::ZERO);
     delays.into_iter().chain(hosts.map(|quantity| host(run, quantity))).flatten().collect()
-}
-
-/// The histogram, with a bar of its own for lost probes beyond the largest delay.
-fn histogram(run: &RunDistribution) -> Option<Figure> {
-    let edges = run.histogram.iter().flat_map(|bin| [bin.low_ns as f64, bin.high_ns as f64]);
-    let scale = ValueLimits::of(edges)?.suited();
-    let filled = run.histogram.iter().filter(|bin| bin.count > 0);
-    let bars = filled.map(|bin| Mark::at([bin.low_ns as f64, bin.high_ns as f64], [bin.count as f64])).collect();
-    let has_losses = run.lost > 0;
-    let lost = has_losses.then(|| Mark::at([f64::INFINITY; 2], [run.lost as f64])).into_iter().collect();
-    let most = run.histogram.iter().map(|bin| bin.count).chain([run.lost]).max().unwrap_or(0);
-    let rest = if has_losses { " The bar at the right end is of lost and late probes." } else { "" };
-    Some(Figure {
-        name: "histogram".into(),
-        title: "How often each delay occurred".into(),
-        caption: format!("{} Bars have logarithmic heights.{rest}", input::of_run(run)),
-        x: Axis::of_metric(run.metric, if has_losses { scale.extended(LOST_MARGIN) } else { scale }),
-        y: Axis::of_counts(format!("{}s", input::thing(run.metric)), most),
-        series: vec![
-            Series::new(run.metric.title(), 0, Shape::Bars, bars),
-            Series::new("lost or late: without a delay", 1, Shape::Bars, lost),
-        ],
-    })
 }
 
 /// What times count from, but those of the rates of a stream.
@@ -83,6 +60,7 @@ fn delays(run: &RunDistribution) -> Option<Figure> {
         name: "over-time".into(),
         title: "Delay over time".into(),
         caption: format!("{words} Each cell counts its {thing}s, and one {thing} is enough to be seen.{above}"),
+        panels: Vec::new(),
         x: time_axis(run, &origin(run)),
         y: Axis::of_metric(run.metric, if lost > 0 { scale.extended(LOST_MARGIN) } else { scale }),
         series: vec![
@@ -101,6 +79,7 @@ fn losses(run: &RunDistribution) -> Option<Figure> {
         name: "over-time".into(),
         title: "Losses over time".into(),
         caption: input::of_run(run),
+        panels: Vec::new(),
         x: time_axis(run, &origin(run)),
         y: Axis::of_counts("lost or late probes", most),
         series: vec![Series::new("lost or late", 1, Shape::Bars, bars)],
@@ -141,6 +120,7 @@ fn rates(run: &RunDistribution) -> Option<Figure> {
         name: "rates".into(),
         title: "Rates of the stream over time".into(),
         caption: format!("Payload of all flows. Sender and receiver each count from their own first interval.{others}"),
+        panels: Vec::new(),
         x: time_axis(run, "the first measured interval"),
         y: Axis::new("rate", Scale::Linear(0.0, max.max(1.0) * 1.05), AxisUnit::BitRate),
         series: vec![
@@ -193,6 +173,7 @@ fn host(run: &RunDistribution, quantity: HostQuantity) -> Option<Figure> {
         name: format!("host-{name}"),
         title: title.into(),
         caption: format!("{note} {which}"),
+        panels: Vec::new(),
         x: time_axis(run, &origin(run)),
         y: Axis::new(label, Scale::Linear(0.0, max * 1.05), unit),
         series: shown.iter().enumerate().map(step).collect(),

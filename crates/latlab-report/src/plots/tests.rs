@@ -36,7 +36,7 @@ fn condition(name: &str, levels: &[(&str, &str)], runs: Vec<RunDistribution>) ->
 }
 
 fn plots(conditions: Vec<PlotCondition>) -> Vec<Figure> {
-    let figures = figures(&PlotInput { conditions, comparisons: None });
+    let figures = figures(&PlotInput { conditions, comparisons: None, recipe: None });
     figures.iter().for_each(expect_drawable);
     figures
 }
@@ -103,7 +103,10 @@ fn one_run_has_its_tail_its_histogram_and_its_time() {
 fn several_runs_are_a_mean_with_their_range_and_points() {
     let runs = (0..5).map(|index| run([10 + index, 20 + index, 30 + index, 40 + index])).collect();
     let figures = plots(vec![condition("a", &[], runs)]);
-    assert_eq!(names(&figures), ["tail", "percentiles", "box-plots", "box-plots-p99"]);
+    assert_eq!(names(&figures), ["tail", "percentiles", "histogram", "box-plots", "box-plots-p99"]);
+    // The bins of 10 to 14 µs and so on: a probe of one run each, and none of the median run.
+    let [largest] = named(&figures, "histogram").series.as_slice() else { panic!("no bar of a median") };
+    assert_eq!((largest.name.as_str(), numbers(&largest.marks)[0][2]), ("largest of the runs", 1.0));
     let [band, line] = named(&figures, "percentiles").series.as_slice() else { panic!("a band and a line") };
     assert_eq!(numbers(&band.marks)[0], [1.0, 10_000.0, 14_000.0]);
     expect_mean(&line.marks[0].y, 11_916.0);
@@ -138,7 +141,11 @@ fn captions_of_curves_depend_on_losses_and_on_the_number_of_runs() {
     for (runs, tail, percentiles) in [
         (vec![run([10, 20])], "a line runs along the lower edge.", "Lines end with the largest delay."),
         (vec![run([10, 0])], "a line shows the share of lost or late probes.", "lost and late probes have none."),
-        (vec![run([10]), run([20])], "a line runs along the lower edge.", "the rarest quantile that every run has."),
+        (
+            vec![run([10, 12]), run([20, 22])],
+            "a line runs along the lower edge.",
+            "the rarest quantile that every run has.",
+        ),
         (vec![run([10, 20]), run([20, 0])], "A line ends where a run has infinite delays.", "reaches infinite delays."),
     ] {
         let [of_tail, of_percentiles] = captions(runs);
@@ -178,11 +185,16 @@ fn a_numeric_factor_is_swept_and_two_factors_are_mapped() {
     }
     assert_eq!(numbers(&sweep.series[0].marks)[0], [64.0, 10_000.0, 12_000.0]);
     assert!(matches!(sweep.x.scale, Scale::Log(..)));
+    let mut names_alone = factorial(&[("wait", &["block", "spin", "busy-poll"]), ("tag:host", &["1", "2", "3"])]);
+    names_alone[8].runs = vec![run([0; 4])];
+    let figures = plots(names_alone);
     let map = named(&figures, "heat-map");
-    let cells = numbers(&map.series[0].marks);
-    assert_eq!(cells, [[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [2.0, 0.0]].map(Vec::from));
-    let darkness = |place: usize| map.series[0].marks[place].darkness;
-    assert_eq!((darkness(0), darkness(3), map.x.names().map(<[String]>::len)), (0.1, 1.0, Some(3)));
+    let cells = &map.series[0].marks;
+    assert_eq!((cells.len(), cells[0].darkness, map.x.names().map(<[String]>::len)), (9, 0.1, Some(3)));
+    assert_eq!((cells[8].text.as_str(), cells[8].darkness), ("lost", 1.0));
+    assert!(map.caption.contains("Of 1 of 17 runs the p50 is infinite"), "{}", map.caption);
+    let of_two_rows = plots(factorial(&[("wait", &["block", "spin", "busy-poll"]), ("tag:host", &["1", "2"])]));
+    assert!(of_two_rows.iter().all(|figure| !figure.name.starts_with("heat-map")));
 }
 
 /// The comparison of two groups of runs, the second `shift` µs slower.
@@ -202,7 +214,7 @@ fn compared(shift: i64) -> Comparisons {
 #[test]
 fn a_comparison_has_its_forest_and_its_shift_function() {
     let comparisons = compared(20);
-    let input = PlotInput { conditions: Vec::new(), comparisons: Some(&comparisons) };
+    let input = PlotInput { conditions: Vec::new(), comparisons: Some(&comparisons), recipe: None };
     let figures = figures(&input);
     figures.iter().for_each(expect_drawable);
     assert_eq!(names(&figures), ["forest", "shift"]);
@@ -234,7 +246,7 @@ fn rows_of_a_forest_plot_name_their_metric_where_there_are_several() {
     let Quantity::Of(Estimand::Statistic(_, statistic)) = other.quantity else { panic!("{other:?}") };
     other.quantity = Quantity::Of(Estimand::Statistic(Metric::ResponseTime, statistic));
     comparisons.rows.push(other);
-    let figures = figures(&PlotInput { conditions: Vec::new(), comparisons: Some(&comparisons) });
+    let figures = figures(&PlotInput { conditions: Vec::new(), comparisons: Some(&comparisons), recipe: None });
     let Scale::Categories(names) = &named(&figures, "forest").y.scale else { panic!("an axis of names") };
     assert!(names[0].starts_with("round_trip_delay ") && names[0].ends_with("old → new"), "{names:?}");
     assert!(names.last().is_some_and(|name| name.starts_with("response_time ")), "{names:?}");
@@ -260,7 +272,7 @@ fn extreme_runs_are_drawn_on_axes_that_hold_them() {
     let bars = numbers(&losses[0].series[0].marks);
     assert_eq!(bars, [[0.0, 4_167.0, 1.0], [995_913.0, 1_000_080.0, 1.0]].map(Vec::from));
     // Equal delays are one step from the smallest quantile to half a probe.
-    let figures = plots(vec![condition("a", &[], vec![run(vec![42; 50])])]);
+    let figures = plots(vec![condition("a", &[], vec![run([42; 50])])]);
     let line = numbers(&named(&figures, "percentiles").series[0].marks);
     assert_eq!(line, [[1.0, 42_000.0], [0.01, 42_000.0]].map(Vec::from));
     // No probe took longer.
@@ -269,7 +281,8 @@ fn extreme_runs_are_drawn_on_axes_that_hold_them() {
     assert!(plots(Vec::new()).is_empty() && plots(vec![condition("a", &[], Vec::new())]).is_empty());
     assert!(plots(vec![condition("a", &[], vec![run([])])]).is_empty());
     let both = plots(vec![condition("a", &[], vec![run([0, 0])]), condition("b", &[], vec![run([5, 5, 0])])]);
-    assert_eq!(names(&both), ["tail", "percentiles"]);
+    // Each condition has one run.
+    assert_eq!(names(&both), ["tail", "percentiles", "histogram"]);
     let caption = &named(&both, "tail").caption;
     assert!(caption.ends_with("Without a line, since a run has infinite delays only: a."), "{caption}");
     // The probes of the condition without a line count too.
@@ -319,10 +332,6 @@ fn infinite_figures_are_the_largest_of_their_condition() {
     assert!(sweep.caption.contains("An infinite mean has no point"), "{}", sweep.caption);
     // Points that only repeat the line are not in the data again.
     assert_eq!(csv(sweep).lines().filter(|line| line.starts_with("load=none,64,")).count(), 2, "{}", csv(sweep));
-    let map = named(&figures, "heat-map");
-    let cells = &map.series[0].marks;
-    assert_eq!(cells.iter().filter(|cell| cell.text == "lost" && cell.darkness == 1.0).count(), 3, "{cells:?}");
-    assert!(map.caption.contains("Of 10 of 20 runs the p50 is infinite"), "{}", map.caption);
 }
 
 #[test]
@@ -412,10 +421,70 @@ fn ten_thousand_conditions_are_bounded() {
         condition(&load, &[("size", &size), ("load", &load)], vec![one.clone()])
     };
     let figures = plots((0..10_000).map(of).collect());
-    assert_eq!(names(&figures), ["tail", "percentiles", "sweep", "sweep-p99", "heat-map", "heat-map-p99"]);
+    assert_eq!(names(&figures), ["tail", "percentiles", "histogram", "sweep", "sweep-p99"]);
     let tail = named(&figures, "tail");
-    assert!(tail.series.len() <= 16 && tail.caption.ends_with("runs along the lower edge."), "{}", tail.caption);
-    assert!(tail.caption.contains("9,992 conditions are not shown."), "{}", tail.caption);
+    assert!(tail.panels.len() == 24 && tail.caption.ends_with("runs along the lower edge."), "{}", tail.caption);
+    assert!(tail.caption.contains("9,808 conditions are not shown."), "{}", tail.caption);
+}
+
+/// Conditions of these factors, each with two runs of delays of its number.
+fn factorial(factors: &[(&str, &[&str])]) -> Vec<PlotCondition> {
+    let all = factors.iter().fold(vec![Vec::new()], |all: Vec<Vec<(&str, &str)>>, (factor, levels)| {
+        all.iter().flat_map(|one| levels.iter().map(move |level| [&one[..], &[(*factor, *level)]].concat())).collect()
+    });
+    let runs = |number: i64| vec![run([number, number + 1]), run([number, number + 2])];
+    all.iter().zip(10..).map(|(levels, number)| condition(&format!("{levels:?}"), levels, runs(number))).collect()
+}
+
+#[test]
+fn every_condition_of_several_factors_has_a_place_of_its_own() {
+    let cases: [(&[(&str, &[&str])], usize, usize); 5] = [
+        (&[("load", &["none", "cpu=20%", "cpu=80%"])], 0, 3),
+        (&[("load", &["none", "cpu=20%", "cpu=50%", "cpu=80%"]), ("transport", &["tcp", "udp"])], 2, 4),
+        (&[("size", &["1", "2", "3", "4", "5", "6", "7", "8", "9"])], 2, 9),
+        (&[("a", &["1", "2", "3"]), ("b", &["1", "2", "3"]), ("c", &["1", "2", "3", "4"])], 9, 4),
+        (&[("a", &["1", "2", "3", "4", "5", "6", "7"]), ("b", &["1", "2", "3", "4", "5", "6"])], 6, 7),
+    ];
+    for (factors, panels, most) in cases {
+        let conditions = factorial(factors);
+        let count = conditions.len();
+        let tail = figures(&PlotInput { conditions, comparisons: None, recipe: None }).swap_remove(0);
+        let mut places: Vec<_> =
+            tail.series.iter().filter(|it| !it.name.is_empty()).map(|it| (it.panel, it.colour)).collect();
+        places.sort_unstable();
+        places.dedup();
+        assert_eq!((tail.panels.len(), places.len()), (panels, count), "{factors:?}: {:?}", tail.panels);
+        let names: std::collections::BTreeSet<&str> = tail.series.iter().map(|it| it.name.as_str()).collect();
+        assert_eq!(names.len() - 1, most, "{names:?}");
+        assert!(!tail.caption.contains("not shown"), "{}", tail.caption);
+    }
+}
+
+#[test]
+fn a_recipe_has_its_words_its_published_lines_and_its_prediction() {
+    let sweep = |name: &str, factors: &[(&str, &[&str])]| {
+        let recipe = crate::recipe::find(name);
+        let all = figures(&PlotInput { conditions: factorial(factors), comparisons: None, recipe });
+        named(&all, "sweep").clone()
+    };
+    let dds = sweep(
+        "dds-pingpong",
+        &[
+            ("keyed", &["false", "true"]),
+            ("reliability", &["best-effort", "reliable"]),
+            ("size", &["32", "1024", "63000"]),
+            ("transport", &["dds"]),
+        ],
+    );
+    assert_eq!(dds.panels, ["unkeyed", "keyed"]);
+    let published: Vec<_> = dds.series.iter().filter(|series| series.beside > 0).collect();
+    assert_eq!((published.len(), published[0].name.as_str()), (8, "best effort, Xeon, 1 GbE"));
+    // Halves in µs, doubled.
+    assert_eq!(numbers(&published[0].marks)[0], [32.0, 48e3]);
+    assert!(csv(&dds).contains("\nkeyed,\"reliable, Pi 4, 1 GbE\",63000,,,1730000\n"), "{}", csv(&dds));
+    let wakeups = sweep("wakeup-governor", &[("interval", &["10ms", "100ms", "1s"]), ("via", &["select"])]);
+    let predicted = wakeups.series.last().expect("series");
+    assert_eq!(numbers(&predicted.marks), [[1e7, 5e4], [5e7, 5e4], [1e9, 1e6]].map(Vec::from));
 }
 
 /// Samples of the host each 100 ms, in which CPU 0 is busy for a quarter of the time.
@@ -468,7 +537,7 @@ fn names_of_figures_are_unique() {
     let of = |size: &str| PlotCondition { name: size.into(), levels: levels(size), runs: vec![run([10, 20])] };
     let comparisons = compared(0);
     let conditions = vec![of("1"), of("2"), of("3")];
-    let figures = figures(&PlotInput { conditions, comparisons: Some(&comparisons) });
+    let figures = figures(&PlotInput { conditions, comparisons: Some(&comparisons), recipe: None });
     let mut names = names(&figures);
     let count = names.len();
     names.sort_unstable();

@@ -24,6 +24,7 @@ use crate::facts::CommandLine;
 use crate::plan::{Kind, RunSpec};
 use crate::platform::ownership::quoted;
 use crate::platform::parallel_map;
+use crate::recipe;
 use crate::recording::Recording;
 use crate::report::comparison::names_of_groups;
 use crate::report::figure::{Figure, svg, table};
@@ -300,7 +301,6 @@ fn read_run(path: &Path, count: usize, job: &ReportJob) -> Result<ReadRun, Failu
     if count > 1 {
         // Only the figures of a single run show them.
         distribution.over_time = None;
-        distribution.histogram.clear();
         distribution.rates = StreamRates::default();
         distribution.host.clear();
     }
@@ -325,8 +325,11 @@ fn figures_of(found: &FoundReport, runs: Vec<RunDistribution>) -> Vec<Figure> {
         levels: condition.levels.clone(),
         runs: runs.by_ref().take(condition.runs.len()).collect(),
     };
-    let conditions = found.conditions.iter().map(condition).collect();
-    figures(&PlotInput { conditions, comparisons: found.comparisons.as_ref() })
+    let measured = found.conditions.iter().filter(|condition| !condition.runs.is_empty());
+    let conditions = measured.map(condition).collect();
+    let recipe = found.experiment.as_ref().and_then(|it| it.report.recipe.as_ref());
+    let recipe = recipe.and_then(|facts| recipe::find(&facts.name));
+    figures(&PlotInput { conditions, comparisons: found.comparisons.as_ref(), recipe })
 }
 
 /// The figure of this name.

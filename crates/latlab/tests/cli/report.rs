@@ -101,7 +101,7 @@ fn a_page_of_an_experiment_has_its_verdicts_and_its_file() {
         assert!(page.contains(part), "{part}");
     }
     let found = figures(&page);
-    for figure in ["forest", "tail", "percentiles", "shift", "box-plots", "heat-map"] {
+    for figure in ["forest", "tail", "percentiles", "shift", "histogram", "box-plots"] {
         assert!(found.contains(&figure), "{figure}: {found:?}");
     }
     let recipe = written(lab_with("experiments/finished/pi-udp-load", "x"), "report x", "x.html");

@@ -14,7 +14,7 @@ pub(crate) fn cases() -> Vec<Case> {
         lines: lines_with(figures),
     });
     let experiments = [
-        ("factors", &["forest", "shift", "box-plots", "heat-map"][..]),
+        ("factors", &["forest", "shift", "box-plots"][..]),
         ("lost", &["forest", "tail"]),
         ("alone", &["box-plots"]),
         ("stream", &["box-plots"]),
