@@ -34,6 +34,9 @@ const MAX_BLOCKING: Duration = Duration::from_millis(100);
 const PARTICIPANTS: u32 = 100;
 /// Longer samples than those of latlab are dropped by the library: others could fill the memory with them.
 const SAMPLE_BYTES: u32 = 66_000;
+/// A thread for each socket waits in the receive call; one for all would wait for any of them first. The environment may
+/// say otherwise.
+const RECEIVING: &str = "<Internal><MultipleReceiveThreads>true</MultipleReceiveThreads></Internal>";
 /// The instance of every message whose type has a key.
 pub const KEY: u32 = 1;
 
@@ -138,7 +141,7 @@ pub(super) fn dds_error(domain: u16) -> impl Fn(DdsError) -> TransportError {
     move |error| TransportError::Dds { domain, cause: error.to_string() }
 }
 
-/// The configuration of the library: that of the environment, and what the options say.
+/// The configuration of the library: that of the environment after [`RECEIVING`], and what the options say.
 fn configuration(spec: DdsSpec, local: IpAddr, peer: IpAddr) -> String {
     let transport = if local.is_ipv6() { "<Transport>udp6</Transport>" } else { "" };
     let multicast = spec.multicast;
@@ -151,8 +154,8 @@ fn configuration(spec: DdsSpec, local: IpAddr, peer: IpAddr) -> String {
          <Tracing><Category>config</Category><OutputFile>stderr</OutputFile></Tracing>"
     );
     match environment() {
-        Some(others) => format!("{others},{own}"),
-        None => own,
+        Some(others) => format!("{RECEIVING},{others},{own}"),
+        None => format!("{RECEIVING},{own}"),
     }
 }
 
