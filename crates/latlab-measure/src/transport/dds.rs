@@ -37,6 +37,8 @@ const SAMPLE_BYTES: u32 = 66_000;
 /// A thread for each socket waits in the receive call; one for all would wait for any of them first. The environment may
 /// say otherwise.
 const RECEIVING: &str = "<Internal><MultipleReceiveThreads>true</MultipleReceiveThreads></Internal>";
+/// What RTPS adds to a fragment in a message of a reliable writer.
+const FRAGMENT_OVERHEAD_BYTES: u16 = 84;
 /// The instance of every message whose type has a key.
 pub const KEY: u32 = 1;
 
@@ -145,8 +147,15 @@ pub(super) fn dds_error(domain: u16) -> impl Fn(DdsError) -> TransportError {
 fn configuration(spec: DdsSpec, local: IpAddr, peer: IpAddr) -> String {
     let transport = if local.is_ipv6() { "<Transport>udp6</Transport>" } else { "" };
     let multicast = spec.multicast;
+    let sizes = spec.message_bytes.map_or_else(String::new, |most| {
+        let fragment = most.saturating_sub(FRAGMENT_OVERHEAD_BYTES);
+        format!(
+            "<MaxMessageSize>{most}B</MaxMessageSize><MaxRexmitMessageSize>{most}B</MaxRexmitMessageSize>\
+             <FragmentSize>{fragment}B</FragmentSize>"
+        )
+    });
     let own = format!(
-        "<General>{transport}<Interfaces><NetworkInterface address=\"{local}\"/></Interfaces>\
+        "<General>{transport}{sizes}<Interfaces><NetworkInterface address=\"{local}\"/></Interfaces>\
          <AllowMulticast>{multicast}</AllowMulticast></General>\
          <Discovery><ParticipantIndex>auto</ParticipantIndex>\
          <MaxAutoParticipantIndex>{PARTICIPANTS}</MaxAutoParticipantIndex><Peers><Peer address=\"{peer}\"/></Peers></Discovery>\
