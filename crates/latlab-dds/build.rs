@@ -20,7 +20,7 @@ const RUNTIME_POSIX: [&str; 13] = [
     "threads/posix/threads.c",
     "time/posix/time.c",
 ];
-/// The file whose calls of bind(2) and close(2) go through `src/shim.c`.
+/// The file whose calls of bind(2), close(2) and recvmsg(2) go through `src/shim.c`.
 const SOCKETS: &str = "sockets/posix/socket.c";
 /// Files of features that `include/dds/features.h` leaves out.
 const LEFT_OUT: [&str; 15] = [
@@ -59,6 +59,7 @@ fn main() {
     let sockets = compiler(&sources)
         .define("bind", "latlab_bind")
         .define("close", "latlab_close")
+        .define("recvmsg", "latlab_recvmsg")
         .file(runtime.join(SOCKETS))
         .compile_intermediates();
     library.objects(sockets).compile("latlab_ddsc");

@@ -98,6 +98,8 @@ impl Inbox {
             }
             None => state.arrived = true,
         }
+        // The woken thread, which may share the CPU, would wait for the lock.
+        drop(state);
         self.changed.notify_all();
     }
 

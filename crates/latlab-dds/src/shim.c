@@ -1,11 +1,13 @@
 /* The types of latlab's topics, as idl/latlab.idl states them; the address of receiving sockets; and checks of the layouts
    and values that src/ffi.rs declares. */
+#include <errno.h>
 #include <linux/sock_diag.h>
 #include <netinet/in.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "dds/dds.h"
@@ -121,10 +123,22 @@ int latlab_close (int socket)
   return close (socket);
 }
 
+/* recvmsg(2) of the library. A thread that waits in it ends after the time-out at the latest, also if a firewall drops the
+   datagram that the library then sends to itself. Of this error the library says nothing. */
+ssize_t latlab_recvmsg (int socket, struct msghdr *message, int flags)
+{
+  const ssize_t bytes = recvmsg (socket, message, flags);
+  if (bytes < 0 && errno == EAGAIN)
+    errno = ECONNREFUSED;
+  return bytes;
+}
+
 /* bind(2), and the socket is kept if that succeeds. */
 static int bound (int socket, const struct sockaddr *address, socklen_t bytes)
 {
+  const struct timeval timeout = { .tv_sec = 1 };
   const int code = bind (socket, address, bytes);
+  (void) setsockopt (socket, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof (timeout));
   if (code == 0 && latlab_socket_count < MOST_SOCKETS)
     latlab_sockets[latlab_socket_count++] = socket;
   return code;

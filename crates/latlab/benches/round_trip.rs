@@ -28,10 +28,11 @@ use judge::results;
 const SIZES: [u32; 4] = [24, 64, 1024, 8192];
 /// Those of DDS: the published ones at which a fragment, a packet or a datagram is full.
 const DDS_SIZES: [u32; 4] = [32, 1024, 8192, 63_000];
-/// ddsperf on loopback, without multicast, with the sizes of fragments that latlab has.
+/// ddsperf on loopback, without multicast, with the sizes of fragments and the receiving threads that latlab has.
 const DDS_CONFIGURATION: &str = "<General><Interfaces><NetworkInterface address=\"127.0.0.1\"/></Interfaces>\
     <AllowMulticast>false</AllowMulticast></General><Discovery><ParticipantIndex>auto</ParticipantIndex>\
-    <Peers><Peer address=\"127.0.0.1\"/></Peers></Discovery>";
+    <Peers><Peer address=\"127.0.0.1\"/></Peers></Discovery>\
+    <Internal><MultipleReceiveThreads>true</MultipleReceiveThreads></Internal>";
 /// The HISTORY with which ddsperf sends pings and pongs: a reliable writer keeps so many samples until they are acknowledged.
 const DDS_HISTORY: [&str; 2] = ["--history", "keep-last:1"];
 /// The time between two probes on a schedule: that of [`WAIT_MODES`].

@@ -144,7 +144,7 @@ fn dds(run_id: &str) -> Manifest {
     let Work::Ping(ping) = &mut manifest.spec.work else { unreachable!("a run of round trips") };
     ping.transport = TransportKind::Dds;
     let (reliability, history) = (Reliability::Reliable, History::KeepLast(4));
-    ping.path.dds = Some(DdsSpec { domain: 7, reliability, history, keyed: true, multicast: false });
+    ping.path.dds = Some(DdsSpec { domain: 7, reliability, history, keyed: true, ..DdsSpec::default() });
     manifest.run.dds = Some(DdsFacts {
         implementation: "Eclipse Cyclone DDS 11.0.0".into(),
         discovery_ns: Nanos(23_400_000),

@@ -344,18 +344,16 @@ pub(super) const OF_PATH: &[Rule<Run<'_>>] = &[
                 false if batch > fit => (format!("batches of up to {batch} samples"), fit.to_string()),
                 false => return None,
             };
-            // Settings may keep datagrams short, or make them longer.
+            let most_bytes = dds.message_bytes.map_or(DDS_MESSAGE_BYTES, u32::from);
+            // Settings of the library may keep datagrams short, or make them longer.
             let configuration = run.manifest.run.dds.as_ref().map_or(&[][..], |dds| &dds.configuration);
-            let is_set =
-                configuration.iter().any(|line| line.contains("MessageSize/") || line.contains("FragmentSize/"));
+            let sets_size = |line: &String| line.contains("MessageSize/") || line.contains("FragmentSize/");
+            let is_set = dds.message_bytes.is_none() && configuration.iter().any(sets_size);
             let message = format!("{what} may be cut into IP fragments: a packet carries {fit}");
-            (DDS_MESSAGE_BYTES > datagram_bytes || is_set).then_some((if is_set { Note } else { Warning }, message))
+            (most_bytes > datagram_bytes || is_set).then_some((if is_set { Note } else { Warning }, message))
         },
         effect: "one lost fragment loses its samples, or delays reliable ones, and reassembly takes time",
-        hint: |_| {
-            "a smaller `--size` or `--batch`, or shorter datagrams by `CYCLONEDDS_URI` of both ends (docs/dds.md)"
-                .into()
-        },
+        hint: |_| "a smaller `--size` or `--batch`, or `--dds-message-size` at both ends (docs/dds.md)".into(),
     },
 ];
 

@@ -34,6 +34,11 @@ const MAX_BLOCKING: Duration = Duration::from_millis(100);
 const PARTICIPANTS: u32 = 100;
 /// Longer samples than those of latlab are dropped by the library: others could fill the memory with them.
 const SAMPLE_BYTES: u32 = 66_000;
+/// A thread for each socket waits in the receive call; one for all would wait for any of them first. The environment may
+/// say otherwise.
+const RECEIVING: &str = "<Internal><MultipleReceiveThreads>true</MultipleReceiveThreads></Internal>";
+/// What RTPS adds to a fragment in a message of a reliable writer.
+const FRAGMENT_OVERHEAD_BYTES: u16 = 84;
 /// The instance of every message whose type has a key.
 pub const KEY: u32 = 1;
 
@@ -138,12 +143,19 @@ pub(super) fn dds_error(domain: u16) -> impl Fn(DdsError) -> TransportError {
     move |error| TransportError::Dds { domain, cause: error.to_string() }
 }
 
-/// The configuration of the library: that of the environment, and what the options say.
+/// The configuration of the library: that of the environment after [`RECEIVING`], and what the options say.
 fn configuration(spec: DdsSpec, local: IpAddr, peer: IpAddr) -> String {
     let transport = if local.is_ipv6() { "<Transport>udp6</Transport>" } else { "" };
     let multicast = spec.multicast;
+    let sizes = spec.message_bytes.map_or_else(String::new, |most| {
+        let fragment = most.saturating_sub(FRAGMENT_OVERHEAD_BYTES);
+        format!(
+            "<MaxMessageSize>{most}B</MaxMessageSize><MaxRexmitMessageSize>{most}B</MaxRexmitMessageSize>\
+             <FragmentSize>{fragment}B</FragmentSize>"
+        )
+    });
     let own = format!(
-        "<General>{transport}<Interfaces><NetworkInterface address=\"{local}\"/></Interfaces>\
+        "<General>{transport}{sizes}<Interfaces><NetworkInterface address=\"{local}\"/></Interfaces>\
          <AllowMulticast>{multicast}</AllowMulticast></General>\
          <Discovery><ParticipantIndex>auto</ParticipantIndex>\
          <MaxAutoParticipantIndex>{PARTICIPANTS}</MaxAutoParticipantIndex><Peers><Peer address=\"{peer}\"/></Peers></Discovery>\
@@ -151,8 +163,8 @@ fn configuration(spec: DdsSpec, local: IpAddr, peer: IpAddr) -> String {
          <Tracing><Category>config</Category><OutputFile>stderr</OutputFile></Tracing>"
     );
     match environment() {
-        Some(others) => format!("{others},{own}"),
-        None => own,
+        Some(others) => format!("{RECEIVING},{others},{own}"),
+        None => format!("{RECEIVING},{own}"),
     }
 }
 

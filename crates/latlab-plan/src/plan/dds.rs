@@ -1,6 +1,7 @@
 //! A run over DDS: the domain, and the policies of its readers and writers (docs/dds.md).
 
 use std::fmt;
+use std::ops::RangeInclusive;
 
 use serde::{Deserialize, Serialize};
 
@@ -18,12 +19,17 @@ pub struct DdsSpec {
     pub keyed: bool,
     /// Whether participants are searched, and found, by multicast.
     pub multicast: bool,
+    /// The longest RTPS message, which is one datagram, in bytes; `None`: as the library is configured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message_bytes: Option<u16>,
 }
 
 impl DdsSpec {
     /// The highest domain that the library accepts: its ports are 7400 + 250·domain and up to 250 more (RTPS 2.5,
     /// section 9.6.1.1).
     pub const DOMAIN_MAX: u16 = 230;
+    /// The limits of `message_bytes`: what every path over IPv6 carries in a packet, and what the library sends.
+    pub const MESSAGE_BYTES: RangeInclusive<u16> = 1_232..=65_500;
 
     /// The longest sample, in bytes, in a UDP datagram with a payload of `datagram_bytes`. RTPS fills a sample up to a multiple
     /// of 4 bytes.

@@ -270,6 +270,12 @@ static FACTORS: [&[Factor]; 12] = [
             unusual: history,
             ..Factor::new("history")
         },
+        Factor {
+            level: |run| run.dds()?.message_bytes.map(Level::number),
+            heading: message_bytes,
+            unusual: message_bytes,
+            ..Factor::member("message_bytes", "dds-message-size")
+        },
     ],
     &[Factor {
         level: |run| run.ping().map(|ping| Level::word(ping.protocol.word())),
@@ -428,6 +434,10 @@ fn keyed(run: &RunSpec) -> Option<String> {
 
 fn history(run: &RunSpec) -> Option<String> {
     run.dds().map(|dds| dds.history).filter(|history| *history != History::default()).map(|history| history.to_string())
+}
+
+fn message_bytes(run: &RunSpec) -> Option<String> {
+    run.dds()?.message_bytes.map(|most| format!("messages of {}", bytes(most.into())))
 }
 
 fn via(run: &RunSpec) -> Option<String> {

@@ -8,7 +8,12 @@ fn unfragmented(bytes: Option<&str>) -> Option<(String, String)> {
 
 /// Of samples of `size_bytes` in batches, over a path whose packets carry samples of `known` bytes, by a library with these
 /// settings.
-fn cut_samples(size_bytes: u32, batch: u16, known: Option<&str>, set: &[&str]) -> Option<Caveat> {
+fn cut_samples(
+    size_bytes: u32,
+    batch: u16,
+    known: Option<&str>,
+    (message_bytes, set): (Option<u16>, &[&str]),
+) -> Option<Caveat> {
     let mut source = quiet(CLOSED, closed_loop());
     source.manifest.spec.target = Target::Host { host: "h".into(), port: 9862 };
     source.manifest.run.conditions.extend(unfragmented(known));
@@ -16,7 +21,7 @@ fn cut_samples(size_bytes: u32, batch: u16, known: Option<&str>, set: &[&str]) -
     source.manifest.run.dds = Some(DdsFacts { configuration, ..DdsFacts::default() });
     let usual = StreamRunSpec::at(Pace::Max);
     let sending = SenderSocketOptions { mode: SendMode::Batch, batch, ..usual.sending };
-    let path = PathSpec { dds: Some(DdsSpec::default()), ..PathSpec::SYSTEM };
+    let path = PathSpec { dds: Some(DdsSpec { message_bytes, ..DdsSpec::default() }), ..PathSpec::SYSTEM };
     let (size, transport) = (PacketSize::Bytes(size_bytes), TransportKind::Dds);
     source.manifest.spec.work = Work::Stream(StreamRunSpec { sending, path, size, transport, ..usual });
     find(&source, "fragmentation")
@@ -28,14 +33,16 @@ fn samples_and_batches_beyond_the_mtu_may_be_fragmented() {
     let (warning, note) = (Some(Severity::Warning), Some(Severity::Note));
     // RTPS adds 64 bytes to a sample: 20 for the message, and 44 for each sample in it.
     for (size, batch, known, set, severity) in [
-        (1_408, 1, None, &[][..], None),
-        (1_409, 1, None, &[], warning),
-        (1_357, 1, Some("1356"), &[], warning),
-        (64, 13, None, &[], None),
-        (64, 14, None, &[], warning),
+        (1_408, 1, None, (None, &[][..]), None),
+        (1_409, 1, None, (None, &[]), warning),
+        (1_357, 1, Some("1356"), (None, &[]), warning),
+        (64, 13, None, (None, &[]), None),
+        (64, 14, None, (None, &[]), warning),
         // The library cuts long samples itself.
-        (65_507, 1, Some("65440"), &[], None),
-        (8_000, 1, Some("1408"), &set, note),
+        (65_507, 1, Some("65440"), (None, &[]), None),
+        (8_000, 1, Some("1408"), (None, &set), note),
+        (8_000, 1, Some("1408"), (Some(1_472), &set), None),
+        (8_000, 1, Some("1408"), (Some(1_473), &set), warning),
     ] {
         let found = cut_samples(size, batch, known, set).map(|caveat| caveat.severity);
         assert_eq!(found, severity, "{batch} of {size} B, {known:?}");

@@ -35,6 +35,9 @@ pub struct DdsDomainArgs {
     /// Keep so many samples: keep-last:N or keep-all [default: keep-last:16]
     #[arg(long, value_name = "POLICY", hide_short_help = true, value_parser = value::history)]
     pub history: Option<History>,
+    /// Send datagrams of at most so many bytes, 1232 to 65500
+    #[arg(long, value_name = "BYTES", hide_short_help = true, value_parser = value::whole::<u16>(DdsSpec::MESSAGE_BYTES))]
+    pub dds_message_size: Option<u16>,
     /// Find participants by multicast, on or off [default: off]
     ///
     /// off: only the addressed host is asked.
@@ -58,6 +61,7 @@ pub(in crate::cli) fn domain(typed: &DdsDomainArgs) -> DdsSpec {
         domain: typed.domain.unwrap_or(0),
         history: typed.history.unwrap_or_default(),
         multicast: typed.multicast.unwrap_or(false),
+        message_bytes: typed.dds_message_size,
         reliability: Reliability::default(),
         keyed: false,
     }
