@@ -5,4 +5,4 @@ mod catalogue;
 mod definition;
 
 pub use catalogue::{RECIPES, find, meant};
-pub use definition::{Between, Column, FiguresOf, Published, PublishedRow, Recipe, RecipeScale};
+pub use definition::{Between, Column, FiguresOf, Lesson, Published, PublishedRow, Recipe, RecipeScale};
