@@ -403,7 +403,6 @@ pub fn missing_runs<'a>(names: impl IntoIterator<Item = &'a String>) -> Option<C
 /// Names the conditions `impossible` here once for each cause, beside the `possible` ones: `governor=ondemand` (the
 /// kernel does not set frequencies); `None` if there are none.
 pub fn impossible_words(impossible: &[ExcludedCondition], possible: &[&Factors]) -> Option<String> {
-    let all: Vec<&Factors> = impossible.iter().map(|one| &one.factors).chain(possible.iter().copied()).collect();
     // A reason begins with what was attempted, which differs between levels.
     let cause_of = |one: &ExcludedCondition| one.reason.split_once(": ").map_or(&*one.reason, |it| it.1).to_owned();
     let mut causes: Vec<String> = impossible.iter().map(cause_of).collect();
@@ -414,6 +413,7 @@ pub fn impossible_words(impossible: &[ExcludedCondition], possible: &[&Factors])
         let is_one = own.iter().all(|one| one.reason == own[0].reason);
         let reason = if is_one { &own[0].reason } else { cause };
         let factors: Vec<&Factors> = own.iter().map(|one| &one.factors).collect();
+        let all = [factors.as_slice(), possible].concat();
         let names: Vec<_> = conditions_in_words(&factors, &all).iter().map(|name| format!("`{name}`")).collect();
         format!("{} ({reason})", names.join(", "))
     };

@@ -17,7 +17,7 @@ use crate::units::human;
 pub struct RunGroup {
     /// The level, or the levels, of the compared factors.
     pub name: String,
-    /// What distinguishes it, if its name is only the id of a recording.
+    /// What distinguishes it, if its name is only the id of a recording, or what a publication calls its condition.
     pub(super) label: Option<String>,
     /// Levels of the factors that it was grouped by; empty if it was named.
     pub levels: BTreeMap<String, String>,
@@ -75,6 +75,10 @@ pub struct RunGroups {
     pub missing: Vec<String>,
     /// Conditions of the experiment that cannot be measured here: no row is about a group of these.
     pub impossible: Vec<ExcludedCondition>,
+    /// Whether the groups have the names of a publication.
+    pub of_publication: bool,
+    /// Whether that publication is shown beside the comparison.
+    pub beside_publication: bool,
 }
 
 /// Baseline and candidate of a comparison, as indices of groups.
@@ -98,7 +102,7 @@ impl RunGroup {
 
     /// Whether it is a condition of several factors and is named by their levels.
     pub fn has_factors(&self) -> bool {
-        self.levels.len() > 1 && self.name == name_of(&self.levels)
+        self.levels.len() > 1 && self.label.is_none() && self.name == name_of(&self.levels)
     }
 
     /// The finite figures of its runs for the quantity at `index`, in their order.
@@ -133,6 +137,16 @@ impl RunGroups {
             is_linear: false,
             missing: Vec::new(),
             impossible: Vec::new(),
+            of_publication: false,
+            beside_publication: false,
+        }
+    }
+
+    /// Names the groups as a publication does, which calls the conditions with these levels so.
+    pub fn name_by<'a>(&mut self, label: impl Fn(&Levels) -> Option<&'a str>) {
+        self.of_publication = true;
+        for group in &mut self.groups {
+            group.label = label(&group.levels).map(str::to_owned);
         }
     }
 

@@ -15,8 +15,8 @@ pub use contrasts::{
 };
 pub use cost::{ExperimentCost, RemainingTime, experiment_cost};
 pub use published::{
-    BlockMedian, ColumnFigure, IMPOSSIBLE, MeasuredRow, PublishedResults, RunSpread, RunsByRow, ShortRuns, SpreadCell,
-    means_of_runs, short_runs, unmeasured_reason,
+    BlockMedian, ColumnFigure, MeasuredRow, MeasuredSystem, MistakenFigures, PublishedResults, ReachedLoad, RunSpread,
+    RunsByRow, ShortRuns, SpreadCell, Unmeasured, means_of_runs, mistaken_figures, short_runs, unmeasured_reason,
 };
 pub use report::ExperimentReport;
 pub use single_condition::{ConditionRow, single_condition};

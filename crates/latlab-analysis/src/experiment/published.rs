@@ -2,11 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use thiserror::Error;
+
 use crate::Summary;
-use crate::comparison::{FigureScale, ObservedRun, RunGroups, boots_needed};
-use crate::facts::{ExcludedCondition, XdpEnds};
+use crate::comparison::{FigureScale, ObservedRun, boots_needed};
+use crate::facts::load::CPUS;
+use crate::facts::{ExcludedCondition, LoadReport, RecipeFacts, XdpEnds};
 use crate::plan::defaults::{CONFIDENCE, CONFIDENCE_PERCENT, MINISTAT_VALUES_MIN};
 use crate::plan::{Experiment, Factors, RunSpec};
+use crate::published::by_mistake;
 use crate::recipe::{Column, FiguresOf, Published, PublishedRow};
 use crate::stats::MinistatTest;
 use crate::stats::{BoxPlot, Description, MeanDifference, Outline, between_blocks, observations_needed};
@@ -127,8 +131,17 @@ impl ColumnFigure {
 #[derive(Clone, Debug)]
 pub struct PublishedResults {
     pub published: &'static Published,
-    /// For each row of the publication its measured figures, or the reason why there are none.
-    pub rows: Vec<Result<MeasuredRow, String>>,
+    /// Where its rows were measured; several have a joint table.
+    pub systems: Vec<MeasuredSystem>,
+    pub recipe: RecipeFacts,
+}
+
+#[derive(Clone, Debug)]
+pub struct MeasuredSystem {
+    /// `here`, or the hosts of its runs.
+    pub name: String,
+    /// For each row of the publication its measured figures, or why there are none.
+    pub rows: Vec<Result<MeasuredRow, Unmeasured>>,
 }
 
 /// The measured figures of a row of a publication.
@@ -145,6 +158,70 @@ pub struct MeasuredRow {
     pub lost: u64,
     /// The ways in which its runs passed the network stack by.
     pub xdp: BTreeSet<XdpEnds>,
+    pub load: Option<ReachedLoad>,
+    /// Of a publication with a mistake: what the mistake makes of the runs.
+    pub mistaken: Option<MistakenFigures>,
+}
+
+/// The load of a row, as the mean over its runs and ends.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ReachedLoad {
+    pub unit: String,
+    pub achieved: f64,
+    pub is_reached: bool,
+}
+
+/// The least share of what was offered that counts as all of it.
+const REACHED: f64 = 0.95;
+
+impl ReachedLoad {
+    fn of(runs: &[Summary]) -> Option<ReachedLoad> {
+        let loads: Vec<&LoadReport> = runs.iter().flat_map(|run| &run.loads).collect();
+        let achieved: Vec<f64> = loads.iter().filter_map(|load| load.achieved).collect();
+        let (first, mean) = (loads.first()?, achieved.iter().sum::<f64>() / achieved.len() as f64);
+        // Heaters take what is left of all CPUs.
+        let offered = first.offered.filter(|_| first.unit != CPUS);
+        (!achieved.is_empty()).then(|| ReachedLoad {
+            unit: first.unit.clone(),
+            achieved: mean,
+            is_reached: offered.is_none_or(|offered| mean >= REACHED * offered),
+        })
+    }
+}
+
+/// Means over the runs of a row, in the unit of the publication.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MistakenFigures {
+    pub mean: f64,
+    pub p999: f64,
+    /// The correlation of neighbours, which is no mistake.
+    pub lag_one: f64,
+}
+
+/// What the mistake of `lesson` makes of the singletons of `runs` in their order; `None` if it is about another one.
+pub fn mistaken_figures(published: &Published, runs: &[Vec<i64>]) -> Option<MistakenFigures> {
+    let code = published.lesson.mistake()?;
+    let (half, unit) = (if published.half { 0.5 } else { 1.0 }, published.own_units);
+    let of_run = |run: &Vec<i64>| {
+        let values: Vec<f64> = run.iter().map(|value| *value as f64 * half).collect();
+        let lag_one = lag_one(&values)?;
+        let [mean, p999] = by_mistake(code, values);
+        Some([mean? / unit, p999? / unit, lag_one])
+    };
+    let figures: Vec<[f64; 3]> = runs.iter().filter_map(of_run).collect();
+    let mean = |place: usize| {
+        let values: Vec<f64> = figures.iter().map(|run| run[place]).collect();
+        FigureScale::of(values.iter().copied(), false).mean(&values)
+    };
+    Some(MistakenFigures { mean: mean(0)?, p999: mean(1)?, lag_one: mean(2)? })
+}
+
+/// The correlation of each value with the next; `None` if they do not vary.
+fn lag_one(values: &[f64]) -> Option<f64> {
+    let mean = values.iter().sum::<f64>() / values.len() as f64;
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    let products: f64 = values.windows(2).map(|pair| (pair[0] - mean) * (pair[1] - mean)).sum();
+    (squares > 0.0).then(|| products / squares)
 }
 
 /// The means of `runs` of one row, column by column; `None` if no run has the metric.
@@ -163,11 +240,21 @@ pub fn means_of_runs(published: &Published, runs: &[Summary]) -> Option<Measured
         singletons: runs.iter().map(|run| run.counts.sent).max().unwrap_or_default(),
         lost: described.iter().map(|description| description.lost).sum(),
         xdp: runs.iter().map(|run| run.xdp.clone()).filter(|ends| !ends.is_empty()).collect(),
+        load: ReachedLoad::of(runs),
+        mistaken: None,
     })
 }
 
-/// What the reason begins with where a row of a publication cannot be measured here.
-pub const IMPOSSIBLE: &str = "not possible here: ";
+/// Why nothing was measured of a row of a publication.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum Unmeasured {
+    #[error("not possible here: {0}")]
+    Impossible(String),
+    #[error("not measured yet")]
+    NotYet,
+    #[error("not a condition of this experiment")]
+    NoCondition,
+}
 
 /// Why nothing was measured of `row`; `excluded` are the conditions that were dropped or impossible.
 pub fn unmeasured_reason(
@@ -175,28 +262,13 @@ pub fn unmeasured_reason(
     row: &PublishedRow,
     experiment: &Experiment,
     excluded: &[&ExcludedCondition],
-) -> String {
+) -> Unmeasured {
     let is_its = |factors: &Factors| published.is_done_by(row, factors);
-    let own = excluded.iter().find(|condition| is_its(&condition.factors));
-    if let Some(condition) = own.or_else(|| excluded_level(row, experiment, excluded)) {
-        return format!("{IMPOSSIBLE}{}", condition.reason);
+    match excluded.iter().find(|condition| is_its(&condition.factors)) {
+        Some(condition) => Unmeasured::Impossible(condition.reason.clone()),
+        None if experiment.conditions.iter().any(|condition| is_its(&condition.factors)) => Unmeasured::NotYet,
+        None => Unmeasured::NoCondition,
     }
-    let is_due = experiment.conditions.iter().any(|condition| is_its(&condition.factors));
-    if is_due { "not measured yet" } else { "not a condition of this experiment" }.into()
-}
-
-/// An excluded condition with a level of `row` that only excluded conditions have: no scale could measure the row.
-fn excluded_level<'a>(
-    row: &PublishedRow,
-    experiment: &Experiment,
-    excluded: &'a [&ExcludedCondition],
-) -> Option<&'a &'a ExcludedCondition> {
-    let is_left = |factors: &Factors| !excluded.iter().any(|condition| condition.factors == *factors);
-    row.factors.iter().find_map(|(factor, level)| {
-        let has = |factors: &Factors| factors.get(factor) == Some(level);
-        let is_possible = experiment.conditions.iter().any(|one| has(&one.factors) && is_left(&one.factors));
-        excluded.iter().find(|condition| !is_possible && has(&condition.factors))
-    })
 }
 
 /// Quantiles in the columns of a publication for which the runs of an experiment are too short.
@@ -206,28 +278,17 @@ pub struct ShortRuns {
     pub singletons: u64,
     /// Quantiles that so many do not support.
     pub unsupported: Vec<f64>,
-    /// Quantiles that they support unless they depend on each other.
-    pub doubtful: Vec<f64>,
 }
-
-/// So many times the observations that support a quantile do so under usual dependence: with a tenth of them counting.
-const DEPENDENCE: u64 = 10;
 
 /// The quantiles of `published` that the runs of `experiment` do not support; `None` if there are none, or if the length of
 /// its runs is not known.
 pub fn short_runs(experiment: &Experiment, published: &Published) -> Option<ShortRuns> {
     let runs = experiment.conditions.iter().flat_map(|condition| &condition.plan.runs);
     let singletons = runs.filter_map(singletons_at_most).min()?;
-    let quantiles = || published.columns.iter().filter_map(|column| column.quantile());
-    let is_unsupported = |q: &f64| singletons < observations_needed(*q);
-    let unsupported: Vec<f64> = quantiles().filter(is_unsupported).collect();
-    let is_doubtful = |q: &f64| !is_unsupported(q) && singletons < DEPENDENCE * observations_needed(*q);
+    let quantiles = published.columns.iter().filter_map(|column| column.quantile());
+    let unsupported: Vec<f64> = quantiles.filter(|q| singletons < observations_needed(*q)).collect();
     let is_of_singletons = published.figures_of == FiguresOf::Singletons;
-    (is_of_singletons && !unsupported.is_empty()).then(|| ShortRuns {
-        singletons,
-        unsupported,
-        doubtful: quantiles().filter(is_doubtful).collect(),
-    })
+    (is_of_singletons && !unsupported.is_empty()).then_some(ShortRuns { singletons, unsupported })
 }
 
 /// Probes or wake-ups that `run` measures unless it is interrupted; `None` if that depends on what it measures.
@@ -257,6 +318,8 @@ pub struct RunSpread {
     pub boots: Option<usize>,
     /// Boots that a statement about boots needs.
     pub boots_needed: usize,
+    /// Whether it shows figures without verdicts.
+    pub is_rehearsal: bool,
 }
 
 /// The spread of the runs of one row.
@@ -317,17 +380,9 @@ impl RunsByRow {
             singletons: runs.iter().map(|run| run.losses.sent).max().unwrap_or_default(),
             lost: runs.iter().map(|run| run.losses.unanswered).sum(),
             xdp: BTreeSet::new(),
+            load: None,
+            mistaken: None,
         })
-    }
-
-    /// Names groups as the publication does.
-    pub fn name(&self, groups: &mut RunGroups) {
-        for group in &mut groups.groups {
-            let row = self.published.rows.iter().find(|row| self.published.is_done_by(row, &group.levels));
-            if let Some(row) = row {
-                group.name.clone_from(&row.label);
-            }
-        }
     }
 
     pub fn spread(&self) -> RunSpread {
@@ -341,6 +396,7 @@ impl RunsByRow {
             cells,
             boots: boots.map(|boots| boots.len()),
             boots_needed: boots_needed(1.0 - CONFIDENCE),
+            is_rehearsal: false,
         }
     }
 
@@ -445,20 +501,31 @@ mod tests {
         let experiment = experiment(&["none", "cpu=20%"], RunsRule::PerBlock(1));
         let excluded = ExcludedCondition { factors: factors(half), reason: "no CPU to spare".into() };
         let reason = |row, excluded: &[&ExcludedCondition]| unmeasured_reason(published, row, &experiment, excluded);
-        assert_eq!(reason(none, &[]), "not measured yet");
-        assert_eq!(reason(half, &[]), "not a condition of this experiment");
-        assert_eq!(reason(half, &[&excluded]), "not possible here: no CPU to spare");
+        assert_eq!(reason(none, &[]), Unmeasured::NotYet);
+        assert_eq!(reason(half, &[]), Unmeasured::NoCondition);
+        assert_eq!(reason(half, &[&excluded]).to_string(), "not possible here: no CPU to spare");
     }
 
     #[test]
-    fn a_row_is_impossible_if_all_conditions_with_one_of_its_levels_are() {
-        let published = find("wakeup-governor").and_then(|recipe| recipe.published.as_ref()).expect("published");
-        let row = published.rows.iter().find(|row| row.label == "1 s, idle, performance").expect("a row");
-        let mut other = factors(row);
-        other.insert("interval".into(), "10ms".into());
-        let excluded = ExcludedCondition { factors: other, reason: "no governors".into() };
-        let experiment = experiment(&["none"], RunsRule::PerBlock(1));
-        let reason = unmeasured_reason(published, row, &experiment, &[&excluded]);
-        assert_eq!(reason, "not possible here: no governors");
+    fn a_mistake_is_repeated_on_the_runs() {
+        let of = |recipe: &str, runs: &[Vec<i64>]| {
+            let published = find(recipe).and_then(|recipe| recipe.published.as_ref()).expect("published");
+            mistaken_figures(published, runs)
+        };
+        // Mean 2.2, of the distinct values 3; the median of the runs.
+        let distinct = of("pi-roundtrip", &[vec![1_000, 1_000, 1_000, 3_000, 5_000], vec![2_000, 4_000]]);
+        let MistakenFigures { mean, p999, lag_one } = distinct.expect("of distinct values");
+        assert!((mean - 3.0).abs() < 1e-9 && (p999 - 4.497).abs() < 0.01, "{mean} {p999}");
+        assert!(lag_one.abs() < 1.0);
+        // Halves of 2 ms and 6 ms with the ids 1 and 2 ns.
+        let with_ids = of("pi-udp-load", &[vec![2_000_000, 6_000_000]]).expect("with ids");
+        assert!((with_ids.mean - 1.000_000_75).abs() < 1e-9, "{with_ids:?}");
+        assert_eq!(of("dds-pingpong", &[vec![1, 2]]), None);
+        let rising: Vec<f64> = (0..1_000).map(f64::from).collect();
+        assert!(lag_one_of(&rising) > 0.99 && super::lag_one(&[1.0, 1.0]).is_none());
+    }
+
+    fn lag_one_of(values: &[f64]) -> f64 {
+        super::lag_one(values).expect("they vary")
     }
 }

@@ -51,6 +51,19 @@ pub struct ExperimentReport {
 }
 
 impl ExperimentReport {
+    /// The report of both experiments, which are of one recipe, without what is of one alone.
+    #[must_use]
+    pub fn joined(mut self, other: ExperimentReport) -> ExperimentReport {
+        self.runs.extend(other.runs);
+        self.missing.extend(other.missing);
+        self.dropped.extend(other.dropped);
+        self.impossible.extend(other.impossible);
+        if let (Some(own), Some(others)) = (&mut self.published, other.published) {
+            own.systems.extend(others.systems);
+        }
+        ExperimentReport { spread: None, comparisons: None, single_condition: None, ..self }
+    }
+
     fn ended_as(&self, outcome: RunOutcome) -> impl Iterator<Item = &RunState> {
         self.runs.iter().filter(move |run| run.outcome == Some(outcome))
     }

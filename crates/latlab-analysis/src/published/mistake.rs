@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::claim::PublishedFigure;
 use super::data::{Halving, PublishedData};
-use super::numbers::{LostProbes, NumberTable, Rules, settled};
+use super::numbers::{LostProbes, NumberTable, Numbers, Rules, settled};
 
 /// A mistake, or another definition than the stated one.
 #[derive(Debug, Serialize)]
@@ -139,6 +139,16 @@ impl Mistake {
             _ => true,
         }
     }
+}
+
+/// Mean and p99.9 of `values` by the mistake `code`; the id of a value is its place, from 1.
+pub fn by_mistake(code: &str, values: Vec<f64>) -> [Option<f64>; 2] {
+    let ids = Some((1..=values.len() as u64).collect());
+    let data = PublishedData { ids, ..PublishedData::of_values(values, true) };
+    let mut rules = Rules::of(&data);
+    MISTAKES.iter().filter(|mistake| mistake.code == code).for_each(|mistake| (mistake.apply)(&mut rules));
+    let numbers = Numbers::of(&data, &rules);
+    [PublishedFigure::Mean, PublishedFigure::Quantile(0.999)].map(|figure| numbers.figure(figure, &rules))
 }
 
 /// Mistakes that were made together, as places in [`MISTAKES`]; without any it is the correct computation.

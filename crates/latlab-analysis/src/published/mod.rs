@@ -10,3 +10,4 @@ mod numbers;
 pub use check::{CheckedClaim, ClaimVerdict, ExplainedGroup, FigureCheck, check_figures};
 pub use claim::{FigureClaim, PublishedUnit, parse_claims};
 pub use data::{Halving, PublishedData};
+pub use mistake::by_mistake;

@@ -8,15 +8,17 @@ use std::sync::atomic::AtomicBool;
 use super::MeasureError;
 use super::remote_host::{PeerSettings, RemoteHost, RemoteResults};
 use crate::agent::{Agent, LoadsRequest, LoadsStatus, NetLoadPath};
-use crate::diagnostics::Failure;
+use crate::diagnostics::{Failure, refused};
 use crate::facts::{SettingFacts, XdpFacts};
 use crate::host::placement::{self, AffinityGuard};
 use crate::host::{EnteredNamespace, Lab};
 use crate::host::{HostError, HostGuard, HostRoot, KnobError, KnobJournal, PathInterfaces};
-use crate::plan::{Direction, EndSpec, Family, LoadKind, LoadSpec, PathSpec, RunSpec, SettingSpec, Target, defaults};
+use crate::plan::{
+    Direction, EndSpec, Family, LoadKind, LoadSpec, PathSpec, RunSpec, SettingSpec, Target, TransportKind, defaults,
+};
 use crate::recording::manifest::AGENT_VERSION;
 use crate::session::{LoadedPath, PreSharedKey, ReflectorProcess, ReflectorRequest};
-use crate::transport::{TransportError, local_address_towards, resolve};
+use crate::transport::{TransportError, XdpTransport, local_address_towards, resolve};
 use crate::units::Nanos;
 
 /// The peer of the runs of a plan. When this is dropped, the process that latlab started for it ends, then its namespaces;
@@ -430,9 +432,16 @@ pub fn refusal_of(run: &RunSpec) -> Option<Failure> {
         refused
     };
     let lab = || (run.target == Target::Lab).then(|| Lab::set_up().err()).flatten();
+    ends.find_map(place).or_else(lab).map(Failure::from).or_else(|| lacking_right(run))
+}
+
+/// What this process may not do on this host that `run` needs beside its target and its places: files of settings, AF_XDP.
+pub fn lacking_right(run: &RunSpec) -> Option<Failure> {
     let writable = |setting| found_here(setting, &run.target)?.ok()?.expect_writable().err();
-    let settings = || run.settings.iter().find_map(writable).map(HostError::Knob);
-    ends.find_map(place).or_else(lab).or_else(settings).map(Failure::from)
+    let settings = run.settings.iter().find_map(writable).map(HostError::Knob).map(Failure::from);
+    let is_past_the_stack = run.transport() == Some(TransportKind::Xdp);
+    let socket = || XdpTransport::refusal().filter(|_| is_past_the_stack).map(refused("open an AF_XDP socket"));
+    settings.or_else(socket)
 }
 
 /// The CPUs of this host on which `spec` pins its measurement: the sender's, the reflector's, those of wake-ups.

@@ -49,6 +49,13 @@ pub struct RecipeFacts {
     pub target: String,
 }
 
+impl RecipeFacts {
+    /// Whether its scale gives figures and no verdicts.
+    pub fn is_rehearsal(&self) -> bool {
+        self.scale == "quick"
+    }
+}
+
 /// The identity of a run; does not depend on the order of the runs.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct RunKey {

@@ -76,6 +76,7 @@ mod tests {
             for row in &published.rows {
                 let done = !row.published.is_empty();
                 assert_eq!(row.published.len(), if done { published.columns.len() } else { 0 }, "{}", row.label);
+                assert!(published.headings.is_empty() || published.headings.len() == published.columns.len());
                 assert!(row.recomputed.is_empty() || row.recomputed.len() == published.columns.len(), "{}", row.label);
             }
         }

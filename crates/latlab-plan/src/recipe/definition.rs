@@ -164,12 +164,16 @@ pub struct Published {
     /// What the two lines of known figures of a row are.
     #[serde(default = "from_raw_data")]
     pub sources: [String; 2],
-    /// The heading of a further table with the metric itself, where the figures are half of it.
+    /// The name of a further line with the metric itself, where the figures are half of it.
     pub whole: Option<String>,
     /// The sample that the figures describe.
     pub figures_of: FiguresOf,
     /// Its columns, and others that can be computed from its raw data.
     pub columns: Vec<Column>,
+    /// Its own names of the columns; those of latlab if empty.
+    #[serde(default)]
+    pub headings: Vec<String>,
+    pub lesson: Lesson,
     pub rows: Vec<PublishedRow>,
     /// Levels of factors that a smaller scale does not vary.
     #[serde(default)]
@@ -189,6 +193,32 @@ pub enum FiguresOf {
     Singletons,
     /// Means of runs. Each row is tested against the first.
     Runs,
+}
+
+/// What the lesson of a publication recomputes from the runs measured here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Lesson {
+    /// Mean and p99.9 over a table that still holds the packet ids.
+    IdsIncluded,
+    DistinctValues,
+    /// What the tests say of rows for which the text claims something else.
+    UntestedClaim,
+    /// Halves of round trips beside the whole, and the number of samples that the highest quantile takes.
+    HalfRoundTrip,
+    /// How late `select` wakes, and by how much the kernel may stretch its time-out.
+    SleepStretch,
+}
+
+impl Lesson {
+    /// The mistake of `latlab check-published` that is repeated on the singletons of the runs.
+    pub const fn mistake(self) -> Option<&'static str> {
+        match self {
+            Lesson::IdsIncluded => Some("ids-included"),
+            Lesson::DistinctValues => Some("distinct-values"),
+            Lesson::UntestedClaim | Lesson::HalfRoundTrip | Lesson::SleepStretch => None,
+        }
+    }
 }
 
 /// A statistic of a run, or of the runs of a row.
@@ -245,6 +275,16 @@ impl Published {
             }
             None => self.implied.get(factor) == Some(value),
         })
+    }
+
+    /// The publication's name of the condition with these `factors`.
+    pub fn label(&self, factors: &Factors) -> Option<&str> {
+        self.rows.iter().find(|row| self.is_done_by(row, factors)).map(|row| row.label.as_str())
+    }
+
+    /// The publication's name of the column at `place`.
+    pub fn heading_of(&self, place: usize) -> String {
+        self.headings.get(place).cloned().unwrap_or_else(|| self.columns[place].heading())
     }
 }
 

@@ -6,5 +6,6 @@ mod definition;
 
 pub use catalogue::{RECIPES, find, meant};
 pub use definition::{
-    Answer, Asked, Between, Column, FiguresOf, Pictures, Prediction, Published, PublishedRow, Recipe, RecipeScale,
+    Answer, Asked, Between, Column, FiguresOf, Lesson, Pictures, Prediction, Published, PublishedRow, Recipe,
+    RecipeScale,
 };

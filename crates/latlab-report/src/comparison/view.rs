@@ -46,6 +46,8 @@ struct GroupNames<'a> {
     groups: &'a RunGroups,
     /// Whether the compared groups are conditions of several factors; otherwise they have names only.
     by_factors: bool,
+    /// Whether the names of a publication are lists that can stand for factors: `10 ms, idle, select`.
+    by_parts: bool,
     /// The levels that all compared groups have in common.
     common: Factors,
 }
@@ -71,12 +73,29 @@ impl<'a> GroupNames<'a> {
         let compared: BTreeSet<usize> = rows().flat_map(|row| [row.baseline, row.candidate]).collect();
         let compared: Vec<&RunGroup> = compared.into_iter().map(|index| &groups.groups[index]).collect();
         let by_factors = compared.iter().all(|group| group.has_factors());
-        let levels: Vec<&Factors> = compared.iter().filter(|_| by_factors).map(|group| &group.levels).collect();
-        GroupNames { groups, by_factors, common: common_levels(&levels) }
+        // Each of a pair has parts that the other lacks.
+        let has_own = |one: usize, other: usize| {
+            let [one, other] = [one, other].map(|index| parts_of(&groups.groups[index]));
+            one.values().any(|part| !other.values().any(|own| own == part))
+        };
+        let by_parts = groups.of_publication
+            && rows().all(|row| has_own(row.baseline, row.candidate) && has_own(row.candidate, row.baseline));
+        let names = GroupNames { groups, by_factors, by_parts, common: Factors::new() };
+        let levels: Vec<Factors> =
+            compared.iter().filter(|_| by_factors || by_parts).map(|group| names.levels(group)).collect();
+        GroupNames { common: common_levels(&levels.iter().collect::<Vec<_>>()), ..names }
+    }
+
+    /// The levels of `group`, or the parts of its name.
+    fn levels(&self, group: &RunGroup) -> Factors {
+        if self.by_parts { parts_of(group) } else { group.levels.clone() }
     }
 
     /// A level, with its factor if another factor has the same level.
     fn word(&self, factor: &str, level: &str) -> String {
+        if self.by_parts {
+            return level.to_owned();
+        }
         let mut all = self.groups.groups.iter().flat_map(|group| &group.levels);
         if all.any(|(other, same)| other != factor && same == level) {
             format!("{factor}={level}")
@@ -128,7 +147,7 @@ impl<'a> GroupNames<'a> {
 
     fn pair(&self, row: &Comparison) -> PairNames {
         let [baseline, candidate] = [row.baseline, row.candidate].map(|index| &self.groups.groups[index]);
-        if !self.by_factors {
+        if !self.by_factors && !self.by_parts {
             let [baseline, candidate] = [baseline, candidate].map(RunGroup::words);
             return PairNames {
                 contrast: format!("{baseline} → {candidate}"),
@@ -137,15 +156,15 @@ impl<'a> GroupNames<'a> {
                 shared: Factors::new(),
             };
         }
-        let differs = |factor: &str| baseline.levels.get(factor) != candidate.levels.get(factor);
-        let own = |group: &RunGroup| {
-            let levels = group.levels.clone().into_iter().filter(|(factor, _)| differs(factor));
-            self.words(&levels.collect())
-        };
+        let [of_baseline, of_candidate] = [baseline, candidate].map(|group| self.levels(group));
+        let differs = |factor: &str| of_baseline.get(factor) != of_candidate.get(factor);
+        let own =
+            |levels: &Factors| self.words(&levels.clone().into_iter().filter(|(factor, _)| differs(factor)).collect());
         let is_shared = |factor: &str| !differs(factor) && !self.common.contains_key(factor);
         let factors: Vec<String> = baseline.levels.keys().filter(|factor| differs(factor)).cloned().collect();
-        let [baseline_words, candidate_words] = [own(baseline), own(candidate)];
+        let [baseline_words, candidate_words] = [own(&of_baseline), own(&of_candidate)];
         let several = match self.differing(row) {
+            _ if self.by_parts => String::new(),
             0 | 1 => String::new(),
             factors => format!(" ({factors} factors differ)"),
         };
@@ -153,7 +172,7 @@ impl<'a> GroupNames<'a> {
             sentence: format!("with {} `{candidate_words}` than with `{baseline_words}`", listed(&factors)),
             contrast: format!("{baseline_words} → {candidate_words}"),
             several,
-            shared: baseline.levels.clone().into_iter().filter(|(factor, _)| is_shared(factor)).collect(),
+            shared: of_baseline.clone().into_iter().filter(|(factor, _)| is_shared(factor)).collect(),
         }
     }
 
@@ -204,7 +223,7 @@ impl<'a> GroupNames<'a> {
 
     /// The factors in which pairs of `rows` differ: `interval, load and via`.
     fn factors(&self, rows: &[Comparison]) -> Option<String> {
-        if !self.by_factors {
+        if !self.by_factors && !self.by_parts {
             return self.groups.factor.clone();
         }
         let levels = |index: usize| &self.groups.groups[index].levels;
@@ -226,6 +245,14 @@ impl<'a> GroupNames<'a> {
         let is_own = |(factor, level): &(String, String)| level != name && !self.common.contains_key(factor);
         self.words(&levels.filter(is_own).collect())
     }
+}
+
+/// The parts of the name of `group`, by their places from the end, so that lists of several lengths have the same ends.
+fn parts_of(group: &RunGroup) -> Factors {
+    let name = group.words();
+    let parts: Vec<&str> = name.split(", ").collect();
+    let place = |index: usize| format!("{:02}", 99 - (parts.len() - index).min(99));
+    parts.iter().enumerate().map(|(index, part)| (place(index), (*part).to_owned())).collect()
 }
 
 /// Whether a group of `row` has no run that can be judged.
@@ -321,10 +348,9 @@ fn heading(comparisons: &Comparisons, names: &GroupNames<'_>) -> String {
     titles.dedup();
     let title = if titles.windows(2).all(|pair| pair[0] == pair[1]) { titles.first().copied() } else { None };
     let what = title.unwrap_or(if comparisons.rows.is_empty() { "nothing to compare" } else { "several metrics" });
-    let statistic = comparisons
-        .rows
-        .first()
-        .filter(|row| names.by_factors && are_of_one_quantity(&comparisons.rows) && !row.quantity.is_share());
+    let statistic = comparisons.rows.first().filter(|row| {
+        (names.by_factors || names.by_parts) && are_of_one_quantity(&comparisons.rows) && !row.quantity.is_share()
+    });
     let statistic = statistic.map(|row| format!(", {},", row.quantity.label())).unwrap_or_default();
     let by = names.factors(&comparisons.rows).map(|factors| format!(" by {factors}")).unwrap_or_default();
     let interleaved = comparisons.is_interleaved();
@@ -362,11 +388,13 @@ fn design(comparisons: &Comparisons, interleaved: bool) -> String {
 }
 
 fn footnotes(comparisons: &Comparisons, names: &GroupNames<'_>, explain: bool) -> Vec<String> {
-    let not_possible = comparisons.caveats.iter().find(|caveat| caveat.code == NOT_POSSIBLE);
+    // A publication beside it says that, and which loads were reached.
+    let is_alone = !comparisons.groups.beside_publication;
+    let not_possible = comparisons.caveats.iter().find(|caveat| is_alone && caveat.code == NOT_POSSIBLE);
     let mut notes: Vec<String> = not_possible.map(|caveat| caveat.message.clone()).into_iter().collect();
     notes.extend(groups_without_runs(comparisons));
     notes.extend(too_few_runs(comparisons));
-    notes.extend(reached_loads(comparisons, names));
+    notes.extend(reached_loads(comparisons, names).filter(|_| is_alone));
     notes.extend(figures(comparisons));
     let tested = |row: &&Comparison| row.p_value.is_some();
     if !comparisons.rows.iter().any(|row| tested(&row)) {

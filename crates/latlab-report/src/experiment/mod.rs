@@ -2,6 +2,7 @@
 //! report has a module with all its output formats.
 
 mod aa_test;
+mod lesson;
 mod plan;
 mod published;
 mod remedies;
@@ -13,4 +14,4 @@ pub(crate) use plan::disk_size;
 pub use plan::{ExperimentPlan, SystemdUnit, plan, recipe, recipe_list, rough_span, systemd_unit};
 pub use remedies::{RemediesView, UntriedRemedy, json as remedies_json, text as remedies_text};
 pub use report::{json, markdown, text};
-pub(crate) use report::{other_results, published_tables};
+pub(crate) use report::{other_results, published_parts};

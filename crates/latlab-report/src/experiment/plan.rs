@@ -32,6 +32,8 @@ pub struct ExperimentPlan<'a> {
     pub with_order: bool,
     /// The publication that its report repeats.
     pub published: Option<&'static Published>,
+    /// Whether its scale gives figures of a publication without verdicts.
+    pub is_rehearsal: bool,
     /// The directory, once it has begun.
     pub directory: Option<&'a Path>,
 }
@@ -64,19 +66,25 @@ pub fn plan(plan: &ExperimentPlan<'_>, style: Style) -> String {
     // The commands of hooks stand below the numbers of their conditions: a dry run shows all of them.
     let has_hooks = conditions.iter().any(|condition| !condition.hooks.is_empty());
     let shown = if plan.with_order && has_hooks { usize::MAX } else { CONDITIONS_SHOWN };
-    lines.extend(condition_lines(conditions, shown, style));
+    lines.extend(condition_lines(conditions, shown, plan.published, style));
     let mut push = |label: &str, text: &str| lines.extend(labelled(label, "", text, style));
     let possible: Vec<&Factors> = conditions.iter().map(|condition| &condition.factors).collect();
     if let Some(words) = impossible_words(plan.not_measured, &possible) {
         push("left out", &words);
     }
     push("runs", &runs_line(&measured, plan.done));
-    let lost = lost_baselines(plan.experiment, &measured).into_iter().map(without_comparison);
+    // What a recipe cannot compare here is left out.
+    let lost = lost_baselines(plan.experiment, &measured).into_iter().filter(|_| plan.published.is_none());
+    let lost = lost.map(without_comparison);
     let verdicts: Vec<String> = lost.chain(rehearsal(&measured).map(without_verdicts)).collect();
-    if !verdicts.is_empty() {
+    if plan.is_rehearsal {
+        push("verdicts", "none: `--quick` is a rehearsal");
+    } else if !verdicts.is_empty() {
         push("verdicts", &verdicts.join("; "));
     }
-    if let Some(short) = plan.published.and_then(|published| short_runs(&measured, published)) {
+    if let Some(short) =
+        plan.published.and_then(|published| short_runs(&measured, published)).filter(|_| !plan.is_rehearsal)
+    {
         push("quantiles", &lower_bounds(&short, measured.kind.rows()));
     }
     push("order", &order(design));
@@ -109,7 +117,12 @@ fn block_order(experiment: &Experiment, measured: &Experiment, block: u32) -> St
 }
 
 /// The first `shown` conditions, numbered, each by what distinguishes it, and below them what all have in common.
-fn condition_lines(conditions: &[ExperimentCondition], shown: usize, style: Style) -> Vec<String> {
+fn condition_lines(
+    conditions: &[ExperimentCondition],
+    shown: usize,
+    published: Option<&Published>,
+    style: Style,
+) -> Vec<String> {
     let all: Vec<&Factors> = conditions.iter().map(|condition| &condition.factors).collect();
     let mut common = common_levels(&all);
     if conditions.len() == 1 {
@@ -117,10 +130,17 @@ fn condition_lines(conditions: &[ExperimentCondition], shown: usize, style: Styl
     }
     let mut lines = Vec::new();
     for (number, condition) in conditions.iter().enumerate().take(shown) {
-        let label = if number == 0 { "conditions" } else { "" };
+        let heading = if number == 0 { "conditions" } else { "" };
         let own = condition.factors.clone().into_iter().filter(|(factor, _)| !common.contains_key(factor));
-        let words = breakable(&condition_words(&own.collect()), style);
-        lines.extend(labelled(label, &format!("{:>2}", number + 1), &words, style));
+        let label = published.and_then(|published| published.label(&condition.factors));
+        let levels = condition_words(&own.collect());
+        let words = match label {
+            None => levels,
+            Some(label) if conditions.len() > shown => label.to_owned(),
+            Some(label) => format!("{label}: {levels}"),
+        };
+        let words = breakable(&words, style);
+        lines.extend(labelled(heading, &format!("{:>2}", number + 1), &words, style));
     }
     if conditions.len() > shown {
         let more = format!("and {} more", conditions.len() - shown);
@@ -199,15 +219,13 @@ fn without_verdicts(Rehearsal { runs, comparisons, runs_needed }: Rehearsal) -> 
 }
 
 /// The quantiles that the report shows as bounds, each with the number of `rows` that would support it.
-fn lower_bounds(ShortRuns { singletons, unsupported, doubtful }: &ShortRuns, rows: &str) -> String {
+fn lower_bounds(ShortRuns { singletons, unsupported }: &ShortRuns, rows: &str) -> String {
     let needed = |q: &f64| format!("{} ({})", quantile(*q), grouped(observations_needed(*q)));
     let unsupported = unsupported.iter().map(needed).collect::<Vec<_>>().join(", ");
-    let doubtful = doubtful.iter().map(|q| quantile(*q)).collect::<Vec<_>>().join(", ");
-    let also = match doubtful.as_str() {
-        "" => String::new(),
-        doubtful => format!(", and so is {doubtful} if delays depend on each other, as under load"),
-    };
-    format!("{} {rows} a run are too few for {unsupported}: shown as a lower bound{also}", grouped(*singletons))
+    format!(
+        "{} {rows} a run are too few for {unsupported}: shown as a lower bound; `--full` has more",
+        grouped(*singletons)
+    )
 }
 
 fn order(design: &Design) -> String {
@@ -264,7 +282,7 @@ pub fn recipe(recipe: &Recipe, file: &str, columns: usize) -> String {
     let comment = |text: &str| wrap(text, style.width).into_iter().map(|line| format!("# {line}\n")).collect();
     let mut parts: Vec<String> = vec![comment(&recipe.title), comment(&recipe.origin)];
     if let Some(published) = &recipe.published {
-        let lines = publication(published).into_iter().flat_map(|table| draw_table(&table, style));
+        let lines = draw_table(&publication(published), style).into_iter();
         parts.push(lines.map(|line| format!("# {line}\n")).collect());
     }
     parts.push(comment(&recipe.lesson));

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::{aa_test, published, single_condition, spread};
+use super::{aa_test, lesson, published, single_condition, spread};
 use crate::analysis::comparison::impossible_words;
 use crate::analysis::experiment::ExperimentReport;
 use crate::comparison::{self, Companions};
@@ -12,7 +12,7 @@ use crate::plan::Factors;
 use crate::recipe;
 use crate::summary_view::caveat_views;
 use crate::text::{self, Style};
-use crate::view::{CaveatView, Part, TableView};
+use crate::view::{CaveatView, Part};
 use crate::{gates, markdown};
 
 /// The report as text; plots in the form of ministat are `plot_width` characters wide.
@@ -27,9 +27,24 @@ pub fn markdown(report: &ExperimentReport, plot_width: usize) -> String {
     markdown::render(&parts)
 }
 
-/// The published figures beside the measured ones; empty if nothing was published.
-pub(crate) fn published_tables(report: &ExperimentReport) -> Vec<TableView> {
-    report.published.as_ref().map(published::tables).unwrap_or_default()
+/// The published figures beside the measured ones and what they teach; empty if nothing was published.
+pub(crate) fn published_parts(report: &ExperimentReport) -> Vec<Part> {
+    let Some(results) = &report.published else { return Vec::new() };
+    let recipe = report.recipe.as_ref().and_then(|facts| recipe::find(&facts.name));
+    let lesson = recipe.map(|recipe| recipe.lesson.clone());
+    let comparisons = report.comparisons.as_ref().filter(|_| !results.recipe.is_rehearsal());
+    let rehearsal = results.recipe.is_rehearsal().then(|| "`--quick` is a rehearsal: figures without verdicts.".into());
+    let notes = lesson.into_iter().chain(lesson::recomputed(results, comparisons)).chain(rehearsal);
+    vec![Part::Table(published::table(results, not_possible(report))), Part::Notes(notes.collect())]
+}
+
+/// The conditions that cannot be measured here, and why.
+fn not_possible(report: &ExperimentReport) -> Option<String> {
+    let measured: BTreeSet<&Factors> = report.runs.iter().map(|run| &run.key.factors).collect();
+    let impossible = [report.dropped.as_slice(), &report.impossible].concat();
+    let possible: Vec<&Factors> =
+        measured.into_iter().filter(|own| impossible.iter().all(|other| other.factors != **own)).collect();
+    impossible_words(&impossible, &possible).map(|words| format!("not possible here: {words}"))
 }
 
 /// The results of the report but for comparisons, published figures and what a page has as a plot; the form of ministat is
@@ -40,13 +55,13 @@ pub(crate) fn other_results(report: &ExperimentReport, plot_width: usize) -> Vec
 
 /// The parts of the report in their order, published figures first.
 fn parts(report: &ExperimentReport, plot_width: usize, width: usize) -> Vec<Part> {
-    let comparisons = report.comparisons.as_ref().map(|comparisons| comparison::parts(comparisons, &[], false));
+    let is_rehearsal = report.published.as_ref().is_some_and(|published| published.recipe.is_rehearsal());
+    let comparisons = report.comparisons.as_ref().filter(|_| !is_rehearsal);
+    let comparisons = comparisons.map(|comparisons| comparison::parts(comparisons, &[], false));
     // A comparison has this caveat itself.
     let missing: Vec<_> = report.missing_caveat().filter(|_| report.comparisons.is_none()).into_iter().collect();
-    let recipe = report.recipe.as_ref().filter(|_| report.published.is_some());
-    let lesson = recipe.and_then(|facts| recipe::find(&facts.name)).map(|own| Part::Notes(vec![own.lesson.clone()]));
-    let published = published_tables(report).into_iter().map(Part::Table);
-    let mut parts: Vec<Part> = published.chain(lesson).chain(results(report, plot_width, Some(width))).collect();
+    let mut parts: Vec<Part> =
+        published_parts(report).into_iter().chain(results(report, plot_width, Some(width))).collect();
     parts.extend(comparisons.into_iter().flatten());
     parts.extend(single_condition(report));
     parts.push(Part::Caveats(caveat_views(&missing)));
@@ -60,14 +75,10 @@ fn results(report: &ExperimentReport, plot_width: usize, width: Option<usize>) -
     spread.into_iter().flatten().chain(aa_test).collect()
 }
 
-/// A single condition, and those that cannot be measured here, which a comparison names itself.
+/// A single condition, and those that cannot be measured here, which a comparison or a publication names itself.
 fn single_condition(report: &ExperimentReport) -> Vec<Part> {
     let Some(rows) = &report.single_condition else { return Vec::new() };
-    let measured: BTreeSet<&Factors> = report.runs.iter().map(|run| &run.key.factors).collect();
-    let impossible = [report.dropped.as_slice(), &report.impossible].concat();
-    let possible: Vec<&Factors> =
-        measured.into_iter().filter(|own| impossible.iter().all(|other| other.factors != **own)).collect();
-    let words = impossible_words(&impossible, &possible).map(|words| format!("not possible here: {words}"));
+    let words = not_possible(report).filter(|_| report.published.is_none());
     let table = single_condition::table(rows, report.only_condition().as_deref());
     vec![Part::Table(table), Part::Notes(words.into_iter().collect())]
 }

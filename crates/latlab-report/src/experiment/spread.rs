@@ -26,7 +26,7 @@ fn classic(view: &RunSpread, plot_width: usize) -> Option<Part> {
         plot_width: Some(plot_width),
         separate_bars: true,
         headed: true,
-        tested_at: Some(CONFIDENCE_PERCENT),
+        tested_at: (!view.is_rehearsal).then_some(CONFIDENCE_PERCENT),
     };
     let title = format!("in the form of ministat, {}; it ignores blocks", view.unit);
     view.is_testable.then(|| Part::Text(TextBlock { title, text: ministat::render(&groups, form) }))
@@ -40,7 +40,8 @@ pub(super) fn parts(view: &RunSpread, plot_width: usize, width: Option<usize>) -
     let plots = width.map(|width| Part::Text(TextBlock { title, text: text(width) }));
     let tables = std::iter::once(quartiles(view)).chain(blocks(view)).map(Part::Table);
     let plots = classic(view, plot_width).into_iter().chain(plots);
-    plots.chain(tables).chain([Part::Notes(vec![boots(view)])]).collect()
+    let boots = (!view.is_rehearsal).then(|| boots(view));
+    plots.chain(tables).chain([Part::Notes(boots.into_iter().collect())]).collect()
 }
 
 /// One line for each cell, all on one scale; its ends are above.
@@ -97,12 +98,10 @@ fn numbers(view: &RunSpread) -> Vec<u32> {
 fn boots(view: &RunSpread) -> String {
     let (blocks, needed) = (numbers(view).len(), view.boots_needed);
     match (blocks, view.boots) {
-        (0 | 1, _) => "One block: what differs from block to block, or from boot to boot, is not in these figures.".into(),
-        (_, Some(1)) => {
-            "All blocks are of one boot: what differs from boot to boot is not in these figures. `--reboots` makes each \
-             block a boot."
-                .into()
+        (0 | 1, _) => {
+            "One block: what differs from block to block, or from boot to boot, is not in these figures.".into()
         }
+        (_, Some(1)) => "All blocks are of one boot: what differs from boot to boot is not in these figures.".into(),
         (blocks, Some(boots)) => format!(
             "{blocks} blocks in {boots} boots. Verdicts are about these; it takes {needed} boots to say something about \
              boots: `latlab compare DIR --over boots`."
@@ -152,7 +151,15 @@ mod tests {
     }
 
     fn view(cells: Vec<SpreadCell>, boots: Option<usize>) -> RunSpread {
-        RunSpread { unit: "10⁶ bit/s", decimals: 1, cells, is_testable: false, boots, boots_needed: 6 }
+        RunSpread {
+            unit: "10⁶ bit/s",
+            decimals: 1,
+            cells,
+            is_testable: false,
+            boots,
+            boots_needed: 6,
+            is_rehearsal: false,
+        }
     }
 
     fn shown(view: &RunSpread) -> String {
@@ -173,7 +180,9 @@ v4                                 ├▒▒▒█▒▒▒──┤
 v4, no offload  o         █┤
 ";
         assert!(shown.starts_with(expected), "{shown}");
-        for words in ["v4, no offload     60.2    61.5    62.8\n", "block 1  block 2", "1 of 6", "`--reboots` makes"] {
+        for words in
+            ["v4, no offload     60.2    61.5    62.8\n", "block 1  block 2", "1 of 6", "All blocks are of one boot"]
+        {
             assert!(shown.contains(words), "{words} is not in\n{shown}");
         }
     }

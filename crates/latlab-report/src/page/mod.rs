@@ -11,7 +11,7 @@ mod tests;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use super::experiment::{other_results, published_tables};
+use super::experiment::{other_results, published_parts};
 use super::html::{PageSection, PageView};
 use super::loads::loads_table;
 use super::over_runs::TableRow;
@@ -78,7 +78,7 @@ fn results(input: &PageInput<'_>, conditions: &[TableRow<'_>], of_runs: Vec<Tabl
     let (compared, others) = ("The comparison is", "the tables of conditions and runs are");
     let mut parts = vec![Part::Notes(sentences::other_metric(input, compared, others, &further).into_iter().collect())];
     let tables = |tables: Vec<TableView>| tables.into_iter().map(Part::Table);
-    parts.extend(input.experiment.into_iter().flat_map(|it| tables(published_tables(it.report))));
+    parts.extend(input.experiment.into_iter().flat_map(|it| published_parts(it.report)));
     let of_conditions = condition_tables(conditions, input.showing);
     if of_conditions.is_empty() {
         parts.extend(tables(of_runs));

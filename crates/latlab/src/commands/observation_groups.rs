@@ -25,6 +25,7 @@ use crate::formats::numbers::{self, NumbersError, TextColumn};
 use crate::metric::Metric;
 use crate::plan::{Factors, Kind};
 use crate::platform::ownership::quoted;
+use crate::recipe::{self, Published};
 use crate::recording::{Listing, ListingState, Recording, Store, start_in_name};
 use crate::units::human;
 
@@ -274,6 +275,8 @@ struct ExperimentConditions {
     compared: Vec<Factors>,
     /// Those that could not be measured.
     impossible: Vec<ExcludedCondition>,
+    /// Where they have their names.
+    published: Option<&'static Published>,
 }
 
 /// The recordings in `paths` that are of `kind`, or all of them; reports those that are left out.
@@ -308,6 +311,7 @@ pub(super) fn find(paths: &[PathGroup], kind: Option<Kind>, console: &Console) -
             Some(own) => {
                 conditions.compared.extend(own.compared);
                 conditions.impossible.extend(own.impossible);
+                conditions.published = own.published;
             }
             // Without its file a condition that never ran would vanish; a journal that cannot be read is named above.
             None if read_state(directory).is_err() => {}
@@ -355,8 +359,9 @@ fn conditions_of(directory: &Path) -> Option<ExperimentConditions> {
         let reason = excluded(&factors).map(|condition| condition.reason.clone());
         ExcludedCondition { factors, reason: reason.unwrap_or_else(|| "the host of the experiment could not".into()) }
     };
+    let published = state.recipe.as_ref().and_then(|facts| recipe::find(&facts.name)?.published.as_ref());
     let impossible = state.dropped.into_iter().chain(impossible.into_iter().map(with_reason)).collect();
-    Some(ExperimentConditions { compared, impossible })
+    Some(ExperimentConditions { compared, impossible, published })
 }
 
 /// The experiments of the runs in `path`, which need not be named by it: a link may lead to a run.
@@ -396,6 +401,8 @@ pub(super) fn of_recordings(
     let missing: Vec<String> = missing.into_iter().collect();
     let mut groups = grouped(groups, &conditions.compared, sources).map_err(|error| error.beside_missing(&missing))?;
     (groups.missing, groups.impossible) = (missing, conditions.impossible);
+    let published = conditions.published.filter(|_| sources.grouping == Grouping::Paths && groups.factor.is_some());
+    published.into_iter().for_each(|published| groups.name_by(|levels| published.label(levels)));
     Ok(groups)
 }
 

@@ -21,7 +21,7 @@ use crate::console::Console;
 use crate::diagnostics::Failure;
 use crate::experiment::{ReportReader, file_text, is_experiment, read_named_state, runs_directory};
 use crate::facts::CommandLine;
-use crate::plan::{Kind, RunSpec};
+use crate::plan::{Kind, RunSpec, distinct_names};
 use crate::platform::ownership::quoted;
 use crate::platform::parallel_map;
 use crate::recipe;
@@ -115,12 +115,14 @@ fn found(job: &ReportJob, console: &Console) -> Result<FoundReport, Failure> {
         _ => None,
     };
     if let Some(experiment) = experiment.filter(is_asked) {
-        let comparisons = experiment.report.comparisons.clone();
-        let conditions = match &comparisons {
-            Some(comparisons) => conditions_of(comparisons),
-            None => vec![single_condition(&experiment.report)],
-        };
+        let conditions = conditions_of_experiment(&experiment.report);
+        let is_rehearsal =
+            experiment.report.published.as_ref().is_some_and(|published| published.recipe.is_rehearsal());
+        let comparisons = experiment.report.comparisons.clone().filter(|_| !is_rehearsal);
         return Ok(FoundReport { name, experiment: Some(experiment), comparisons, conditions });
+    }
+    if let Some(joint) = joint(&paths, console)?.filter(|_| is_plain) {
+        return Ok(joint);
     }
     let recordings = observation_groups::find(&paths, job.sources.kind, console)?;
     expect_one_kind(&recordings)?;
@@ -137,6 +139,43 @@ fn found(job: &ReportJob, console: &Console) -> Result<FoundReport, Failure> {
     expect_no_metric(job.metric.as_deref())?;
     let conditions = conditions_by_label(&recordings, console)?;
     Ok(FoundReport { name, experiment: None, comparisons: None, conditions })
+}
+
+/// Several experiments of one recipe with a publication, such as those of several pairs of hosts: what they measured of each of
+/// its rows, without comparing them.
+fn joint(paths: &[PathGroup], console: &Console) -> Result<Option<FoundReport>, Failure> {
+    let directories: Vec<&PathBuf> = paths.iter().flat_map(|group| &group.members).collect();
+    if directories.len() < 2 || !directories.iter().all(|path| is_experiment(path)) {
+        return Ok(None);
+    }
+    let recipe = |path: &&PathBuf| Ok(read_named_state(path)?.recipe.map(|facts| facts.name));
+    let recipes: BTreeSet<_> = directories.iter().map(recipe).collect::<Result<_, Failure>>()?;
+    let known = recipes.first().cloned().flatten().and_then(|name| recipe::find(&name));
+    if recipes.len() > 1 || known.is_none_or(|recipe| recipe.published.is_none()) {
+        return Ok(None);
+    }
+    let mut all = directories.iter().map(|path| read_experiment(path, console)).collect::<Result<Vec<_>, _>>()?;
+    let target = |it: &ReadExperiment| it.report.recipe.as_ref().map(|facts| facts.target.clone()).unwrap_or_default();
+    let file_name = |path: &&PathBuf| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let directories: Vec<String> = directories.iter().map(file_name).collect();
+    let names = distinct_names(all.iter().map(target).collect(), &directories);
+    let mut conditions = Vec::new();
+    for (experiment, name) in all.iter_mut().zip(names) {
+        for condition in conditions_of_experiment(&experiment.report) {
+            conditions.push(FoundCondition { name: format!("{name}: {}", condition.name), ..condition });
+        }
+        let systems = experiment.report.published.as_mut().into_iter().flat_map(|published| &mut published.systems);
+        systems.for_each(|system| system.name.clone_from(&name));
+    }
+    let joined = all.into_iter().reduce(|one, other| ReadExperiment { report: one.report.joined(other.report), ..one });
+    Ok(joined.map(|joined| FoundReport { name: None, experiment: Some(joined), comparisons: None, conditions }))
+}
+
+fn conditions_of_experiment(report: &ExperimentReport) -> Vec<FoundCondition> {
+    match &report.comparisons {
+        Some(comparisons) => conditions_of(comparisons),
+        None => vec![single_condition(report)],
+    }
 }
 
 /// Whether the runs are of several conditions of an experiment. One that cannot be opened is an error of its reader.

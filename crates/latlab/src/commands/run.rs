@@ -22,13 +22,12 @@ use crate::experiment::{
 };
 use crate::facts::{ExcludedCondition, RecipeFacts, RunOutcome};
 use crate::host::HostRoot;
-use crate::measure::absence_of;
+use crate::measure::{absence_of, lacking_right};
 use crate::plan::defaults::EXPERIMENT_FILE_MAX_BYTES;
 use crate::plan::{BetweenBlocks, Experiment, ExperimentCondition, RunSpec, Target, condition_words};
 use crate::platform::input_file;
 use crate::platform::ownership::{expect_own, quoted};
-use crate::recipe;
-use crate::recipe::RECIPES;
+use crate::recipe::{self, RECIPES};
 use crate::recording::Store;
 use crate::report::experiment::{
     ExperimentPlan, SystemdUnit, json, markdown, plan, recipe, recipe_list, systemd_unit, text,
@@ -48,10 +47,10 @@ pub(super) fn run(job: &RunJob, console: &Console) -> Result<Outcome, Failure> {
     }
     let reporter = Reporter { settled: &settled, gates, typed: &job.typed, console };
     if job.typed.going_on.dry_run {
-        measure_and_report::warn_of_refusals(&settled.job.experiment, console);
-        let (state, style) = (settled.state.as_ref(), console.data_style());
-        console.data(&plan(&settled.plan(state, &settled.not_measured(state), true), style))?;
-        return Ok(Outcome::Done);
+        let not_measured = settled.not_measured(settled.state.as_ref());
+        let planned = settled.plan(settled.state.as_ref(), &not_measured, true);
+        measure_and_report::warn_of_refusals(&planned.measured(), console);
+        return console.data(&plan(&planned, console.data_style())).map(|()| Outcome::Done);
     }
     // An experiment whose file was edited is not finished.
     let finished = settled.state.as_ref().filter(|state| state.finished && !settled.is_edited);
@@ -133,6 +132,7 @@ impl SettledExperiment {
             done: state.map_or(0, ExperimentState::runs_done),
             with_order,
             published: facts.and_then(|facts| recipe::find(&facts.name)?.published.as_ref()),
+            is_rehearsal: facts.is_some_and(|facts| facts.is_rehearsal() && facts.name != "aa"),
             directory: self.source.directory.as_deref(),
         }
     }
@@ -164,7 +164,7 @@ fn settle(job: &RunJob) -> Result<SettledExperiment, Failure> {
     if state.is_none() {
         expect_feasible(&job.experiment, &source.file)?;
     }
-    let absent = absent_conditions(&job.experiment);
+    let absent = absent_conditions(&job.experiment, is_recipe);
     let has_begun = state.as_ref().is_some_and(|state| !state.runs.is_empty());
     let conditions = job.experiment.conditions.len();
     if conditions == 0 || (conditions == absent.len() && !has_begun) {
@@ -187,23 +187,22 @@ fn expect_feasible(experiment: &Experiment, file: &str) -> Result<(), Failure> {
     })
 }
 
-/// The conditions of `experiment` that have a setting which this host cannot have, whatever is measured.
-fn absent_conditions(experiment: &Experiment) -> Vec<ExcludedCondition> {
+/// The conditions of `experiment` with a setting that this host cannot have; of a recipe also those that need missing rights.
+fn absent_conditions(experiment: &Experiment, is_recipe: bool) -> Vec<ExcludedCondition> {
     // Conditions share settings, and one may have thousands of files.
     let mut known: BTreeMap<(String, String), Option<String>> = BTreeMap::new();
     let mut absence = |run: &RunSpec| {
-        run.settings.iter().find_map(|setting| {
+        let absent = run.settings.iter().find_map(|setting| {
             let reason = || absence_of(setting, &run.target).as_ref().map(in_one_line);
             known.entry((setting.to_string(), run.target.to_string())).or_insert_with(reason).clone()
-        })
+        });
+        absent.or_else(|| lacking_right(run).filter(|_| is_recipe).as_ref().map(in_one_line))
     };
-    let mut absent = Vec::new();
-    for ExperimentCondition { factors, plan, .. } in &experiment.conditions {
-        if let Some(reason) = plan.runs.iter().find_map(&mut absence) {
-            absent.push(ExcludedCondition { factors: factors.clone(), reason });
-        }
-    }
-    absent
+    let absent = experiment.conditions.iter().filter_map(|ExperimentCondition { factors, plan, .. }| {
+        let reason = plan.runs.iter().find_map(&mut absence)?;
+        Some(ExcludedCondition { factors: factors.clone(), reason })
+    });
+    absent.collect()
 }
 
 /// The failure of an experiment without a condition that this host can measure: that of a recipe, or of `file`.

@@ -13,14 +13,15 @@ use super::runner::{FailureKind, RunResult, in_one_line};
 use super::state::ExperimentState;
 use crate::analysis::comparison::{Comparisons, ObservedRun, Quantity, RunGroups, parse_estimand};
 use crate::analysis::experiment::{
-    AaTest, ConditionRow, ExperimentComparison, ExperimentReport, NamedRun, PrecisionResult, PrecisionRule,
-    PublishedResults, RunsByRow, aa_test, means_of_runs, reported_estimands, single_condition, unmeasured_reason,
+    AaTest, ConditionRow, ExperimentComparison, ExperimentReport, MeasuredRow, MeasuredSystem, MistakenFigures,
+    NamedRun, PrecisionResult, PrecisionRule, PublishedResults, RunSpread, RunsByRow, aa_test, means_of_runs,
+    mistaken_figures, reported_estimands, single_condition, unmeasured_reason,
 };
 use crate::analysis::{
     AnalysisError, Estimand, Summary, SummaryOptions, ValueGates, ended_run_outcome, run_outcome, sample, summarise,
 };
 use crate::diagnostics::Failure;
-use crate::facts::{ExcludedCondition, RunOutcome, RunState, SettingFacts};
+use crate::facts::{ExcludedCondition, RecipeFacts, RunOutcome, RunState, SettingFacts};
 use crate::measure::PlanOutcome;
 use crate::metric::Metric;
 use crate::plan::{Experiment, Factors, Kind, SummaryDefaults, defaults};
@@ -239,12 +240,16 @@ impl ReportReader<'_> {
     }
 
     fn fill(&self, report: &mut ExperimentReport) -> Result<(), Failure> {
-        let recipe = self.state.recipe.as_ref().and_then(|facts| recipe::find(&facts.name));
+        let facts = self.state.recipe.as_ref();
+        let recipe = facts.and_then(|facts| recipe::find(&facts.name));
         let published = recipe.and_then(|recipe| recipe.published.as_ref());
         let by_row = published.filter(|published| RunsByRow::suits(published)).map(|published| self.by_row(published));
         let by_row = by_row.transpose()?;
-        report.published = published.map(|published| self.published(published, by_row.as_ref())).transpose()?;
-        report.spread = by_row.as_ref().map(RunsByRow::spread);
+        let both = facts.zip(published);
+        report.published =
+            both.map(|(facts, published)| self.published(facts, published, by_row.as_ref())).transpose()?;
+        let is_rehearsal = facts.is_some_and(RecipeFacts::is_rehearsal);
+        report.spread = by_row.as_ref().map(|by_row| RunSpread { is_rehearsal, ..by_row.spread() });
         if recipe.is_some_and(|recipe| recipe.name == "aa") {
             report.aa_test = Some(self.aa_test()?);
         }
@@ -255,7 +260,7 @@ impl ReportReader<'_> {
             1 => report.single_condition = Some(self.single_condition()?),
             _ => {
                 let measured: Vec<&Factors> = measured.into_iter().collect();
-                report.comparisons = Some(self.compare(&measured, by_row.as_ref(), &report.missing)?);
+                report.comparisons = Some(self.compare(&measured, published, &report.missing)?);
             }
         }
         if let Some(gates) = self.gates.filter(|gates| !gates.is_empty()) {
@@ -312,6 +317,7 @@ impl ReportReader<'_> {
 
     fn published(
         &self,
+        facts: &RecipeFacts,
         published: &'static Published,
         by_row: Option<&RunsByRow>,
     ) -> Result<PublishedResults, Failure> {
@@ -323,13 +329,30 @@ impl ReportReader<'_> {
                 Some(by_row) => by_row.measured(place),
                 None => {
                     let runs = self.state.judged().filter(|(run, _)| published.is_done_by(row, &run.key.factors));
-                    let summaries = runs.map(|(_, name)| self.summary(name, published.metric, &quantiles));
-                    means_of_runs(published, &summaries.collect::<Result<Vec<_>, _>>()?)
+                    let names: Vec<&str> = runs.map(|(_, name)| name).collect();
+                    let summaries = names.iter().map(|name| self.summary(name, published.metric, &quantiles));
+                    let measured = means_of_runs(published, &summaries.collect::<Result<Vec<_>, _>>()?);
+                    let mistaken = if row.published.is_empty() { None } else { self.mistaken(published, &names)? };
+                    measured.map(|measured| MeasuredRow { mistaken, ..measured })
                 }
             };
             rows.push(measured.ok_or_else(|| unmeasured_reason(published, row, self.experiment, &excluded)));
         }
-        Ok(PublishedResults { published, rows })
+        let systems = vec![MeasuredSystem { name: "here".into(), rows }];
+        Ok(PublishedResults { published, systems, recipe: facts.clone() })
+    }
+
+    /// What the mistake of a publication makes of the runs `names`.
+    fn mistaken(&self, published: &Published, names: &[&str]) -> Result<Option<MistakenFigures>, Failure> {
+        if published.lesson.mistake().is_none() {
+            return Ok(None);
+        }
+        let singletons = |name: &&str| -> Result<Vec<i64>, Failure> {
+            let mut singletons = sample(&Recording::open(&self.path(name))?, published.metric)?.singletons;
+            singletons.retain(|value| *value != INFINITE);
+            Ok(singletons)
+        };
+        Ok(mistaken_figures(published, &names.iter().map(singletons).collect::<Result<Vec<_>, _>>()?))
     }
 
     fn aa_test(&self) -> Result<AaTest, Failure> {
@@ -366,7 +389,7 @@ impl ReportReader<'_> {
     fn compare(
         &self,
         measured: &[&Factors],
-        by_row: Option<&RunsByRow>,
+        published: Option<&Published>,
         missing: &BTreeSet<String>,
     ) -> Result<Comparisons, Failure> {
         let mut comparison = ExperimentComparison::of(self.experiment, &self.state.dropped, self.impossible, measured)?;
@@ -377,7 +400,8 @@ impl ReportReader<'_> {
         let look = self.state.look(self.experiment.design.looks);
         let complete = |groups: &mut RunGroups| {
             groups.missing = missing.iter().map(|name| format!("`{name}`")).collect();
-            by_row.into_iter().for_each(|by_row| by_row.name(groups));
+            published.into_iter().for_each(|published| groups.name_by(|levels| published.label(levels)));
+            groups.beside_publication = published.is_some();
         };
         Ok(comparison.compare(runs, look, complete)?)
     }

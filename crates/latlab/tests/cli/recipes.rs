@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use crate::experiment::only;
 use crate::harness::{Latlab, check_schema};
+use crate::lab::{privileged, without_rights};
 
 /// An experiment at `--quick` that takes longer hangs: it is planned for a minute, and may get a fifth of a CPU only.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(300);
@@ -25,11 +26,20 @@ fn quick(recipe: &str) -> (String, Value) {
 #[test]
 fn dds_stands_beside_its_publication_and_beside_udp() {
     let (printed, document) = quick("dds-pingpong");
-    for words in
-        ["round trip / 2, µs", "Xeon, 1 GbE", "Pi 4, 1 GbE", "round trip, µs", "UDP, 32 B", "reliable, keyed, 63,000 B"]
-    {
+    for words in [
+        "round trip / 2, µs",
+        "Ave",
+        "99.99 %",
+        "Xeon, 1 GbE",
+        "Pi 4, 1 GbE",
+        "\n round trip",
+        "UDP, 32 B",
+        "reliable, keyed, 63,000 B",
+        "(50 %)",
+    ] {
         assert!(printed.contains(words), "{words} is not in\n{printed}");
     }
+    assert!(!printed.contains("undecided") && !printed.contains("1,024 B"), "{printed}");
     let published = &document["experiment"]["published"];
     assert_eq!(published["sources"], serde_json::json!(["Xeon, 1 GbE", "Pi 4, 1 GbE"]));
     let rows = published["rows"].as_array().expect("rows");
@@ -43,4 +53,16 @@ fn dds_stands_beside_its_publication_and_beside_udp() {
         compared.iter().all(|row| row["baseline"].as_str().is_some_and(|name| name.contains("udp"))),
         "{compared:#?}"
     );
+}
+
+#[test]
+fn a_plan_names_in_one_line_what_needs_missing_rights() {
+    if !privileged() {
+        return;
+    }
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let Some(output) = without_rights(home.path(), "run pi-udp-load --quick --dry-run --store s") else { return };
+    let printed = String::from_utf8_lossy(&output.stdout);
+    let line = "left out     `xdp` (cannot open an AF_XDP socket: operation not permitted\n             (EPERM))";
+    assert!(printed.contains(line) && printed.contains("all with reflect=none transport=udp"), "{printed}");
 }

@@ -108,11 +108,19 @@ fn a_page_of_an_experiment_has_its_verdicts_and_its_file() {
     for part in [
         "What does CPU load do to the latency of UDP, and what does a way past the network stack?",
         "Under 80 % CPU load p99 of the whole round trip is 87.8 µs, and 57.3 µs without: higher, +53 % [+42, +66].",
-        "latlab run pi-udp-load local --quick",
+        "avg / p99.9 with the ids averaged in (without): UDP, no load ",
+        "latlab run pi-udp-load local",
         "The comparison is of the round trip delay without reflector dwell; the tables of conditions and runs are of the round trip delay.",
         "Plots of changes are of the round trip delay without reflector dwell; all other plots are of the round trip delay.",
     ] {
         assert!(recipe.contains(part), "{part}");
+    }
+    // Two experiments of one recipe share the rows of its publication, and are not compared.
+    let both = lab_with("experiments/finished/pi-udp-load", "x");
+    copy_directory(&testdata("experiments/finished/pi-udp-load"), &both.path("y"));
+    let joint = written(both, "report x y -o j.html", "j.html");
+    for part in ["local · x: UDP, no load", "local · y: UDP, no load", "whether conditions differ was not tested"] {
+        assert!(joint.contains(part), "{part}");
     }
     let unnamed = written(lab_with("experiments/finished/alone", "x"), "report x", "x.html");
     for part in [

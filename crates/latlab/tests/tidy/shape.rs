@@ -15,7 +15,7 @@ use crate::source::{self, Source};
 
 /// The most that each measure may be. Lower these as the numbers fall; a ceiling that rises needs a reason in the commit.
 const CEILINGS: [(Measure, usize); 9] = [
-    (Measure::ShippedLines, 90_600),
+    (Measure::ShippedLines, 92_000),
     (Measure::ImportLines, 4_500),
     (Measure::TestLines, 49_900),
     (Measure::GoldenLines, 29_100),

@@ -4,6 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
 
+use latlab_sys::bpf::{Map, MapKind};
 use latlab_sys::socket;
 use latlab_sys::xdp::XdpSocket;
 
@@ -50,6 +51,12 @@ impl XdpTransport {
         let unfragmented_bytes = Some(payload_bytes_max(&interface, peer));
         let path = OpenPath { local, peer, unfragmented_bytes, send_buffer_bytes: None };
         Ok(XdpTransport { queue, headers, wait, path, reserved })
+    }
+
+    /// Why this process may open no such path, as far as the kernel says before one is opened; `None` if it may.
+    pub fn refusal() -> Option<io::Error> {
+        let refused = Map::new(MapKind::XdpSockets, 4, 1).err();
+        refused.filter(|error| error.kind() == io::ErrorKind::PermissionDenied)
     }
 
     /// The socket, for the bare loop and for more frames.

@@ -5,79 +5,99 @@ mod tests;
 
 use serde_json::{Value, json};
 
-use crate::analysis::experiment::{ColumnFigure, IMPOSSIBLE, MeasuredRow, PublishedResults};
+use crate::analysis::experiment::{
+    ColumnFigure, MeasuredRow, MeasuredSystem, PublishedResults, ReachedLoad, Unmeasured,
+};
 use crate::quantiles::{Cells, LOST, cells_over_runs, legend};
 use crate::recipe::{Column, FiguresOf, Published, PublishedRow};
 use crate::remarks::past_the_stack;
 use crate::stats::MeanDifference;
-use crate::units::human::{ABSENT, grouped};
+use crate::units::human::{ABSENT, grouped, load_figure};
 use crate::view::{ColumnView, GroupView, RowView, TableView};
 
 const AGAINST: &str = "ministat's test";
-/// The source of the measured figures.
-const HERE: &str = "here";
 const MEAN_IS_LOST: &str = "lost: infinite, since the figure of a run or more lies among its lost probes";
 const MEANS_OF_RUNS: &str = "means are arithmetic here, as those of ministat, and geometric in comparisons";
-const MEANS: &str = "here, of several runs: geometric means of their figures, as in comparisons";
+const MEANS: &str = "of several runs: geometric means of their figures, as in comparisons";
 
-/// The measured figures of a row, or why there are none; `None` if only the publication is shown.
-type Measured<'a> = Option<&'a Result<MeasuredRow, String>>;
-
-/// The publication with the measured figures, a row for each source of figures; of a publication of halves a second table has
-/// the measured figures doubled.
-pub(super) fn tables(results: &PublishedResults) -> Vec<TableView> {
-    tables_of(results.published, |row| results.rows.get(row))
+/// The publication with the measured figures, a row for each source of figures; of a publication of halves a further one has
+/// the measured figures doubled. Below it stands `not_possible`, which names what was not measured.
+pub(super) fn table(results: &PublishedResults, not_possible: Option<String>) -> TableView {
+    let is_left_out = |shown: &ShownRow<'_>| results.recipe.is_rehearsal() && shown.is_no_condition();
+    let rows: Vec<ShownRow<'_>> =
+        shown_rows(results.published, &results.systems).filter(|shown| !is_left_out(shown)).collect();
+    let mut table = table_of(results.published, &rows, not_possible);
+    if results.recipe.scale != "full" {
+        // What stands in brackets takes longer runs.
+        table.legend = table.legend.replacen(" · ≥", "; `--full` has more · ≥", 1);
+    }
+    table
 }
 
-pub(super) fn publication(published: &Published) -> Vec<TableView> {
-    tables_of(published, |_| None)
+pub(super) fn publication(published: &Published) -> TableView {
+    let rows: Vec<ShownRow<'_>> = shown_rows(published, &[]).collect();
+    let own = rows.iter().filter(|shown| !shown.is_published()).map(|shown| shown.row.label.as_str());
+    let own = own.collect::<Vec<_>>().join("; ");
+    table_of(published, &rows, (!own.is_empty()).then(|| format!("not published: {own}")))
 }
 
-fn tables_of<'a>(published: &'a Published, measured: impl Fn(usize) -> Measured<'a>) -> Vec<TableView> {
-    let rows: Vec<ShownRow<'_>> = shown_rows(published, measured).collect();
-    let (mut lines, mut doubled) = (Lines::default(), Lines::default());
-    let mut reasons = Reasons::default();
-    for shown in &rows {
-        if let Some(reason) = shown.left_out() {
-            reasons.leave_out(shown.row, reason);
-            continue;
-        }
+fn table_of(published: &Published, rows: &[ShownRow<'_>], remark: Option<String>) -> TableView {
+    let common = common_basis(published, rows);
+    let mut lines = Lines::default();
+    for shown in rows {
         let section = &shown.row.label;
-        for FigureLine { source, cells } in figure_lines(shown, published) {
+        for FigureLine { source, cells } in known_lines(shown.row, published) {
             lines.push(section, RowView::of(source), cells, String::new());
         }
-        match shown.measured {
-            Some(Err(reason)) => {
-                let absent = vec![ABSENT.to_owned(); published.columns.len()];
-                lines.push(section, RowView::of(HERE), absent, reasons.short(reason));
+        for (system, measured) in shown.figures() {
+            let cells = measured.figures.iter().map(|figure| above(*figure, published.decimals));
+            let cells = cells.chain(measured.against_first.map(against_first)).collect();
+            let basis = if common.is_some() { String::new() } else { basis(shown.row, measured, published) };
+            let bounds = bounds(measured, published.decimals);
+            let has_bounds = bounds.iter().any(|bound| !bound.is_empty());
+            let [beside, below] = if has_bounds { [String::new(), basis] } else { [basis, String::new()] };
+            lines.push(section, RowView::of(system), cells, beside);
+            if has_bounds {
+                lines.push(section, RowView::below(""), bounds, below);
             }
-            Some(Ok(measured)) => {
-                let basis = basis(measured, published);
-                doubled.push(section, RowView::of(HERE), whole_figures(measured, published.decimals), basis.clone());
-                let bounds = bounds(measured, published.decimals);
-                if bounds.iter().any(|bound| !bound.is_empty()) {
-                    lines.push(section, RowView::below(""), bounds, String::new());
-                }
-                if let (Some(row), Some(sample)) = (lines.rows.last_mut(), lines.samples.last_mut()) {
-                    row.notes = measured.xdp.iter().filter_map(past_the_stack).collect();
-                    *sample = basis;
-                }
+            if let Some(row) = lines.rows.last_mut() {
+                row.notes = measured.xdp.iter().filter_map(past_the_stack).collect();
             }
-            None => {}
+            if let Some(whole) = &published.whole {
+                let figures = measured.figures.iter().map(|figure| above(figure.doubled(), published.decimals));
+                lines.push(section, RowView::of(whole), figures.collect(), String::new());
+            }
         }
     }
     let is_lost = lines.cells.iter().flatten().any(|cell| cell == LOST);
     let lost = is_lost.then(|| MEAN_IS_LOST.to_owned());
-    let mut measured = rows.iter().filter_map(ShownRow::figures);
+    let mut measured = rows.iter().flat_map(ShownRow::figures);
     let is_arithmetic = published.figures_of == FiguresOf::Runs;
-    let means =
-        measured.any(|measured| measured.runs > 1 && (!is_arithmetic || published.columns.contains(&Column::Mean)));
-    let means = means.then(|| if is_arithmetic { MEANS_OF_RUNS } else { MEANS }.to_owned());
-    let legend: Vec<String> =
-        reasons.lines().into_iter().chain(legend_of_bounds(published, &rows)).chain(lost).chain(means).collect();
-    let table = TableView { legend: legend.join("\n"), ..lines.table(&published.heading, published) };
-    let whole = published.whole.as_ref().map(|heading| doubled.table(heading, published));
-    std::iter::once(table).chain(whole.filter(|table| !table.rows.is_empty())).collect()
+    let has_means = measured
+        .any(|(_, measured)| measured.runs > 1 && (!is_arithmetic || published.columns.contains(&Column::Mean)));
+    let means = has_means.then(|| if is_arithmetic { MEANS_OF_RUNS } else { MEANS }.to_owned());
+    let not_yet = labels(rows, Unmeasured::NotYet).map(|labels| format!("not measured yet: {labels}"));
+    let common = common.map(|basis| format!("measured: {basis}"));
+    let legend = [common, not_yet, remark, legend_of_bounds(published, rows), lost, means];
+    let legend = legend.into_iter().flatten().collect::<Vec<_>>().join("\n");
+    TableView { legend, ..lines.table(&published.heading, published) }
+}
+
+/// What the measured figures of all `rows` are based on, if it is the same and there are several.
+fn common_basis(published: &Published, rows: &[ShownRow<'_>]) -> Option<String> {
+    let of_row = |shown: &ShownRow<'_>| {
+        let bases = shown.figures().map(|(_, measured)| basis(shown.row, measured, published));
+        bases.collect::<Vec<_>>()
+    };
+    let bases: Vec<String> = rows.iter().flat_map(of_row).collect();
+    bases.windows(2).all(|pair| pair[0] == pair[1]).then_some(bases)?.into_iter().nth(1)
+}
+
+/// The labels of the rows that were not measured for `reason`; `None` without any.
+fn labels(rows: &[ShownRow<'_>], reason: Unmeasured) -> Option<String> {
+    let is_of = |shown: &&ShownRow<'_>| shown.measured.iter().any(|(_, measured)| measured.as_ref() == Err(&reason));
+    let labels: Vec<&str> = rows.iter().filter(is_of).map(|shown| shown.row.label.as_str()).collect();
+    (!labels.is_empty()).then(|| labels.join("; "))
 }
 
 /// The rows of a table as they are found.
@@ -113,80 +133,46 @@ impl Lines {
 }
 
 /// A row of the publication with what was measured of it.
-#[derive(Clone, Copy)]
 struct ShownRow<'a> {
     row: &'a PublishedRow,
-    measured: Measured<'a>,
+    /// By the name of the system.
+    measured: Vec<(&'a str, &'a Result<MeasuredRow, Unmeasured>)>,
 }
 
-/// The rows of `published` with what `measured` has at their places.
-fn shown_rows<'a>(
-    published: &'a Published,
-    measured: impl Fn(usize) -> Measured<'a>,
-) -> impl Iterator<Item = ShownRow<'a>> {
-    let rows = published.rows.iter().enumerate();
-    rows.map(move |(place, row)| ShownRow { row, measured: measured(place) })
+/// The rows of `published` with what `systems` have at their places.
+fn shown_rows<'a>(published: &'a Published, systems: &'a [MeasuredSystem]) -> impl Iterator<Item = ShownRow<'a>> {
+    let measured = |place: usize| systems.iter().map(move |system| (system.name.as_str(), &system.rows[place]));
+    published.rows.iter().enumerate().map(move |(place, row)| ShownRow { row, measured: measured(place).collect() })
 }
 
 impl<'a> ShownRow<'a> {
-    fn figures(&self) -> Option<&'a MeasuredRow> {
-        self.measured?.as_ref().ok()
+    fn figures(&self) -> impl Iterator<Item = (&'a str, &'a MeasuredRow)> {
+        self.measured.iter().filter_map(|(system, measured)| Some((*system, measured.as_ref().ok()?)))
     }
 
-    /// Why the row is left out: it has neither published nor measured figures. `None` if it is shown.
-    fn left_out(&self) -> Option<&'a str> {
-        match self.measured {
-            _ if !self.row.published.is_empty() || !self.row.recomputed.is_empty() => None,
-            Some(Err(reason)) => Some(reason),
-            Some(Ok(_)) => None,
-            None => Some("not published"),
-        }
+    fn is_published(&self) -> bool {
+        !self.row.published.is_empty() || !self.row.recomputed.is_empty()
+    }
+
+    fn is_no_condition(&self) -> bool {
+        self.measured.iter().all(|(_, measured)| **measured == Err(Unmeasured::NoCondition))
     }
 }
 
-/// Why rows have no measured figures.
-#[derive(Default)]
-struct Reasons<'a> {
-    /// Why something is not possible here: numbered from 1.
-    numbered: Vec<&'a str>,
-    /// Rows without any figure: their labels by reason.
-    left_out: Vec<LeftOut<'a>>,
+/// `median of 9 runs, 10,000 probes each, 3 lost in all; cpu=80% reached 79.8 %`
+fn basis(row: &PublishedRow, measured: &MeasuredRow, published: &Published) -> String {
+    let of_load = |ReachedLoad { unit, achieved, is_reached }: &ReachedLoad| {
+        let (load, reached) = (row.factors.get("load")?, load_figure(unit, *achieved));
+        Some(if *is_reached {
+            format!("; `{load}` reached {reached}")
+        } else {
+            format!("; `{load}` reached only {reached}")
+        })
+    };
+    format!("{}{}", sample(measured, published), measured.load.as_ref().and_then(of_load).unwrap_or_default())
 }
 
-/// Rows without any figure for one reason.
-struct LeftOut<'a> {
-    reason: &'a str,
-    labels: Vec<&'a str>,
-}
-
-impl<'a> Reasons<'a> {
-    /// The reason in a few words; one that explains more is numbered.
-    fn short(&mut self, reason: &'a str) -> String {
-        let Some(cause) = reason.strip_prefix(IMPOSSIBLE) else { return reason.to_owned() };
-        let index = self.numbered.iter().position(|known| *known == cause).unwrap_or_else(|| {
-            self.numbered.push(cause);
-            self.numbered.len() - 1
-        });
-        format!("not possible here ({})", index + 1)
-    }
-
-    fn leave_out(&mut self, row: &'a PublishedRow, reason: &'a str) {
-        match self.left_out.iter_mut().find(|known| known.reason == reason) {
-            Some(known) => known.labels.push(&row.label),
-            None => self.left_out.push(LeftOut { reason, labels: vec![&row.label] }),
-        }
-    }
-
-    fn lines(&self) -> Vec<String> {
-        let numbered = self.numbered.iter().zip(1..).map(|(reason, number)| format!("({number}) {reason}"));
-        let left_out =
-            self.left_out.iter().map(|LeftOut { reason, labels }| format!("{reason}: {}", labels.join("; ")));
-        numbered.chain(left_out).collect()
-    }
-}
-
-/// `mean of 9 runs, 10,000 probes each, 3 lost in all`
-fn basis(measured: &MeasuredRow, published: &Published) -> String {
+fn sample(measured: &MeasuredRow, published: &Published) -> String {
     let MeasuredRow { runs, singletons: n, lost, .. } = *measured;
     let over_runs = match published.figures_of {
         _ if runs == 1 => "1 run".into(),
@@ -209,7 +195,7 @@ fn basis(measured: &MeasuredRow, published: &Published) -> String {
 /// The headings of the columns of figures.
 fn headings(published: &Published) -> Vec<String> {
     let is_tested = published.rows.iter().any(|row| row.against_first.is_some());
-    let columns = published.columns.iter().map(|column| column.heading());
+    let columns = (0..published.columns.len()).map(|place| published.heading_of(place));
     columns.chain(is_tested.then(|| AGAINST.into())).collect()
 }
 
@@ -220,10 +206,9 @@ struct FigureLine<'a> {
     cells: Vec<String>,
 }
 
-/// The lines of figures of a row, the measured ones last.
-fn figure_lines<'a>(shown: &ShownRow<'_>, published: &'a Published) -> Vec<FigureLine<'a>> {
-    let (row, decimals) = (shown.row, published.decimals);
-    let plain = |figure: &Option<f64>| figure.map_or(ABSENT.into(), |figure| format!("{figure:.decimals$}"));
+/// The published lines of figures of a row.
+fn known_lines<'a>(row: &PublishedRow, published: &'a Published) -> Vec<FigureLine<'a>> {
+    let plain = |figure: &Option<f64>| figure.map_or(ABSENT.into(), |figure| number(figure, published.decimals));
     let known = published.sources.iter().zip([&row.published, &row.recomputed]);
     let known = known.filter(|(_, figures)| !figures.is_empty());
     let line = |(source, figures): (&'a String, &Vec<Option<f64>>)| FigureLine {
@@ -234,29 +219,20 @@ fn figure_lines<'a>(shown: &ShownRow<'_>, published: &'a Published) -> Vec<Figur
     if let (Some(first), Some(difference)) = (lines.first_mut(), row.against_first) {
         first.cells.push(against_first(difference));
     }
-    if let Some(measured) = shown.figures() {
-        let figure = |figure: &ColumnFigure| {
-            let [figure, _] = cells(*figure, decimals);
-            figure
-        };
-        let figures = measured.figures.iter().map(figure);
-        let cells = figures.chain(measured.against_first.map(against_first)).collect();
-        lines.push(FigureLine { source: HERE, cells });
-    }
     lines
 }
 
-/// The measured figures of a publication of halves, doubled.
-fn whole_figures(measured: &MeasuredRow, decimals: usize) -> Vec<String> {
-    let whole = |figure: &ColumnFigure| {
-        let [figure, _] = cells(figure.doubled(), decimals);
-        figure
-    };
-    measured.figures.iter().map(whole).collect()
+/// A figure with so many decimals; with all that it has if it would be 0 otherwise.
+fn number(figure: f64, decimals: usize) -> String {
+    if figure != 0.0 && figure.abs() < 0.5 * 0.1_f64.powi(decimals as i32) {
+        format!("{figure}")
+    } else {
+        format!("{figure:.decimals$}")
+    }
 }
 
 /// `−39.6 % ± 6.8 %` or `none proven`.
-fn against_first(difference: MeanDifference) -> String {
+pub(super) fn against_first(difference: MeanDifference) -> String {
     match difference {
         MeanDifference::NotProven => "none proven".into(),
         MeanDifference::Proven { percent, margin_percent } => {
@@ -268,7 +244,13 @@ fn against_first(difference: MeanDifference) -> String {
 /// `12.345`; `(12.345)` if it is an unsupported quantile; `lost` if lost probes make it infinite, without a bound below it; `–`
 /// if unknown.
 fn cells(figure: ColumnFigure, decimals: usize) -> Cells {
-    cells_over_runs(figure, |value| format!("{value:.decimals$}"))
+    cells_over_runs(figure, |value| number(value, decimals))
+}
+
+/// The first of the two.
+pub(super) fn above(figure: ColumnFigure, decimals: usize) -> String {
+    let [figure, _] = cells(figure, decimals);
+    figure
 }
 
 /// What stands below the measured figures: the lower bounds of those without support.
@@ -282,14 +264,15 @@ fn bounds(measured: &MeasuredRow, decimals: usize) -> Vec<String> {
 
 /// Explains the lower bounds of all rows; `None` if there are none.
 fn legend_of_bounds(published: &Published, rows: &[ShownRow<'_>]) -> Option<String> {
-    let all = rows.iter().filter_map(|shown| Some(bounds(shown.figures()?, published.decimals)));
-    legend(all.flatten().collect::<Vec<_>>().iter())
+    let measured = rows.iter().flat_map(ShownRow::figures);
+    legend(measured.flat_map(|(_, measured)| bounds(measured, published.decimals)).collect::<Vec<_>>().iter())
 }
 
 /// The publication with the measured figures, as the value of a key of `latlab.compare/1`.
 pub(super) fn document(results: &PublishedResults) -> Value {
     let published = results.published;
-    let rows = published.rows.iter().zip(&results.rows).map(|(row, measured)| row_document(row, measured));
+    let measured = results.systems.iter().flat_map(|system| &system.rows);
+    let rows = published.rows.iter().zip(measured).map(|(row, measured)| row_document(row, measured));
     json!({
         "heading": published.heading,
         "unit": published.unit,
@@ -299,7 +282,7 @@ pub(super) fn document(results: &PublishedResults) -> Value {
     })
 }
 
-fn row_document(row: &PublishedRow, measured: &Result<MeasuredRow, String>) -> Value {
+fn row_document(row: &PublishedRow, measured: &Result<MeasuredRow, Unmeasured>) -> Value {
     let or_null = |figures: &[Option<f64>]| if figures.is_empty() { Value::Null } else { json!(figures) };
     let figures = measured.as_ref().ok().map(|MeasuredRow { figures, runs, singletons, lost, xdp, .. }| {
         let figures: Vec<Value> = figures.iter().map(figure_document).collect();
@@ -311,7 +294,7 @@ fn row_document(row: &PublishedRow, measured: &Result<MeasuredRow, String>) -> V
         "published": or_null(&row.published),
         "raw_data": or_null(&row.recomputed),
         "measured": figures,
-        "reason": measured.as_ref().err(),
+        "reason": measured.as_ref().err().map(Unmeasured::to_string),
         "against_first": match (row.against_first, against_first) {
             (None, None) => Value::Null,
             (published, measured) => {

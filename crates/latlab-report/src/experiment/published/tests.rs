@@ -1,10 +1,10 @@
 //! Publications as tables, and drawn as text.
 
 use super::*;
-use crate::facts::{XdpEnds, XdpFacts};
+use crate::facts::{RecipeFacts, XdpEnds, XdpFacts};
 use crate::metric::Metric;
 use crate::plan::Factors;
-use crate::recipe::Column;
+use crate::recipe::{Column, Lesson};
 use crate::text::{Style, draw_table};
 
 /// A publication of probes with these rows.
@@ -20,6 +20,8 @@ fn of_probes(rows: Vec<PublishedRow>) -> Published {
         whole: None,
         figures_of: FiguresOf::Singletons,
         columns: vec![Column::Mean, Column::Quantile(0.99), Column::Max],
+        headings: ["Ave", "99 %", "Max"].map(Into::into).to_vec(),
+        lesson: Lesson::HalfRoundTrip,
         rows,
         implied: Factors::new(),
     }
@@ -37,7 +39,8 @@ fn row(
     against_first: Option<MeanDifference>,
 ) -> PublishedRow {
     let (published, recomputed) = (published.to_vec(), recomputed.to_vec());
-    PublishedRow { label: label.into(), factors: Factors::new(), published, recomputed, against_first }
+    let factors = Factors::from([("load".to_owned(), "cpu=80%".to_owned())]);
+    PublishedRow { label: label.into(), factors, published, recomputed, against_first }
 }
 
 #[test]
@@ -47,7 +50,7 @@ fn rows_without_a_figure_share_a_line() {
         row("AF_XDP, no load", &[], &[], None),
         row("AF_XDP, CPU load", &[], &[], None),
     ]);
-    let text = drawn(&publication(&pi), 80);
+    let text = drawn(&publication(&pi));
     assert!(text.ends_with("\nnot published: AF_XDP, no load; AF_XDP, CPU load\n"), "{text}");
     assert_eq!(text.matches("AF_XDP").count(), 2, "{text}");
 }
@@ -67,43 +70,60 @@ fn the_columns_are_those_of_the_publication() {
     let ends =
         XdpEnds { sender: Some(at("a0", Some(1))), reflector: Some(XdpFacts { native: true, ..at("b0", None) }) };
     let xdp = [ends].into();
-    let here = MeasuredRow { figures, against_first: None, runs: 9, singletons: 10_000, lost: 3, xdp };
-    let results = || vec![Ok(here.clone()), Err("not measured yet".into())];
+    let load = Some(ReachedLoad { unit: "share".into(), achieved: 0.47, is_reached: false });
+    let here =
+        MeasuredRow { figures, against_first: None, runs: 9, singletons: 10_000, lost: 3, xdp, load, mistaken: None };
+    let results = |published, others| {
+        let system = |name: &str, rows| MeasuredSystem { name: name.into(), rows };
+        let here = system("here", vec![Ok(here.clone()), Err(Unmeasured::NotYet)]);
+        PublishedResults { published, systems: [here].into_iter().chain(others).collect(), recipe: recipe("usual") }
+    };
     let expected = "\
 round trip without reflector dwell, halved, ms
-             mean      p99     max
+              Ave     99 %     Max
 no load
  published  1.821        –  14.723
  raw data   3.636    7.162  14.723
  here       0.021   (0.150)   lost
                    ≥ 0.100
-            mean of 9 runs, 10,000 probes each, 3 lost in all
+            median of 9 runs, 10,000 probes each, 3 lost in all; `cpu=80%`
+            reached only 47 %
             sender: AF_XDP, generic, queue 1 of a0 · reflector: XDP_TX, native,
             at b0
 CPU load
  published  1.821        –  14.723
  raw data   3.636    7.162  14.723
- here           –        –       –
-            not measured yet
-( ) too few effective observations beyond it · ≥ lower bound (95 %)
-lost: infinite, since the figure of a run or more lies among its lost probes
-here, of several runs: geometric means of their figures, as in comparisons
+not measured yet: CPU load
+not possible here: `xdp`
+( ) too few effective observations beyond it; `--full` has more · ≥ lower bound
+(95 %)
+lost: infinite, since the figures of half of the runs or more lie among their
+lost probes
 ";
-    assert_eq!(drawn(&tables(&PublishedResults { published: pi, rows: results() }), 80), expected);
+    let not_possible = || Some("not possible here: `xdp`".to_owned());
+    assert_eq!(drawn(&table(&results(pi, None), not_possible())), expected);
+    // The rows of a further pair of hosts stand in the same table, and doubled figures below those of their row.
     let halves = kept(Published { whole: Some("round trip".into()), ..of_probes(rows) });
-    let shown = drawn(&tables(&PublishedResults { published: halves, rows: results() }), 80);
+    let second = MeasuredSystem { name: "ssh:pi3".into(), rows: vec![Ok(here.clone()), Ok(here.clone())] };
+    let shown = drawn(&table(&results(halves, Some(second)), None));
     let expected = "
-round trip, ms
-        mean     p99   max  sample
-no load
- here  0.042  (0.300) lost  mean of 9 runs, 10,000 probes each, 3 lost in all
+CPU load
+ published   1.821        –  14.723
+ raw data    3.636    7.162  14.723
+ ssh:pi3     0.021   (0.150)   lost
+                    ≥ 0.100
+             sender: AF_XDP, generic, queue 1 of a0 · reflector: XDP_TX, native,
+             at b0
+ round trip  0.042   (0.300)   lost
+measured: median of 9 runs, 10,000 probes each, 3 lost in all; `cpu=80%` reached
+only 47 %
 ";
-    assert!(shown.ends_with(expected), "{shown}");
+    assert!(shown.contains(expected), "{shown}");
     let wakeups = Published { metric: Metric::WakeupLatency, ..of_probes(Vec::new()) };
     for (runs, singletons, expected) in
         [(4, 1, "mean of 4 runs, 1 wake-up each"), (1, 1_000, "1 run, 1,000 wake-ups each")]
     {
-        assert_eq!(basis(&MeasuredRow { runs, singletons, ..here.clone() }, &wakeups), expected);
+        assert_eq!(sample(&MeasuredRow { runs, singletons, ..here.clone() }, &wakeups), expected);
     }
 }
 
@@ -115,8 +135,8 @@ fn a_figure_among_the_lost_has_no_bound_and_is_explained() {
         ColumnFigure::Unsupported { value: None, bound: Some(0.07) },
         ColumnFigure::Lost,
     ];
-    let here = MeasuredRow { figures, against_first: None, runs: 5, singletons: 60, lost: 5, xdp: [].into() };
-    let text = drawn(&tables(&PublishedResults { published: pi, rows: vec![Ok(here)] }), 80);
+    let here = MeasuredRow { figures, runs: 5, singletons: 60, lost: 5, ..bare() };
+    let text = drawn(&table(&measured(pi, vec![Ok(here)]), None));
     assert!(
         text.contains("\n here       0.060  lost    lost  mean of 5 runs") && text.contains("\nlost: infinite"),
         "{text}"
@@ -124,11 +144,22 @@ fn a_figure_among_the_lost_has_no_bound_and_is_explained() {
     assert!(!text.contains('≥') && !text.contains("( )"), "{text}");
 }
 
-/// `tables` below each other in lines of `width` characters.
-fn drawn(tables: &[TableView], width: usize) -> String {
-    let style = Style { width, ..Style::PLAIN };
-    let texts: Vec<String> = tables.iter().map(|table| draw_table(table, style).join("\n") + "\n").collect();
-    texts.join("\n")
+/// `table` in lines of 80 characters.
+fn drawn(table: &TableView) -> String {
+    draw_table(table, Style { width: 80, ..Style::PLAIN }).join("\n") + "\n"
+}
+
+fn recipe(scale: &str) -> RecipeFacts {
+    RecipeFacts { name: "x".into(), scale: scale.into(), target: "local".into() }
+}
+
+fn bare() -> MeasuredRow {
+    let (figures, against_first, load, mistaken) = (Vec::new(), None, None, None);
+    MeasuredRow { figures, against_first, runs: 30, singletons: 1_234_567, lost: 8, xdp: [].into(), load, mistaken }
+}
+
+fn measured(published: &'static Published, rows: Vec<Result<MeasuredRow, Unmeasured>>) -> PublishedResults {
+    PublishedResults { published, systems: vec![MeasuredSystem { name: "here".into(), rows }], recipe: recipe("quick") }
 }
 
 #[test]
@@ -148,34 +179,41 @@ fn figures_over_runs_are_tested_against_the_first_row() {
         decimals: 1,
         figures_of: FiguresOf::Runs,
         columns: vec![Column::Median, Column::Stddev],
+        headings: ["Median", "Stddev"].map(Into::into).to_vec(),
         ..of_probes(rows)
     });
-    let measured = |figure: f64, against_first| {
-        let figures = [figure, 88.0].map(ColumnFigure::Known).into();
-        Ok(MeasuredRow { figures, against_first, runs: 30, singletons: 1_234_567, lost: 8, xdp: [].into() })
+    let row = |figure: f64, against_first| {
+        Ok(MeasuredRow { figures: [figure, 88.0].map(ColumnFigure::Known).into(), against_first, ..bare() })
     };
     let lower = Some(MeanDifference::Proven { percent: -19.04, margin_percent: 0.22 });
-    let not_yet = || Err("not measured yet".to_owned());
-    let reason = format!("{IMPOSSIBLE}{}", "such is `lo` ".repeat(7));
-    let rows = vec![measured(21_000.0, None), measured(17_000.5, lower), Err(reason), not_yet(), not_yet()];
+    // Of a rehearsal rows that are none of its conditions are left out.
+    let rows = vec![
+        row(21_000.0, None),
+        row(17_000.5, lower),
+        Err(Unmeasured::Impossible("such is `lo`".into())),
+        Err(Unmeasured::NoCondition),
+        Err(Unmeasured::NotYet),
+    ];
     let expected = "\
 delivered rate, 10⁶ bit/s
-             median  stdev  ministat's test
+             Median  Stddev  ministat's test
 v4, no checksum
- published   6137.8  256.3
- here       21000.0   88.0
-            30 runs, at most 1,234,567 packets each, 8 lost in all
+ published   6137.8   256.3
+ here       21000.0    88.0
 v4, no offload
- published   3697.9  256.3  −39.6 % ± 6.8 %
- here       17000.5   88.0  −19.0 % ± 0.2 %
-            30 runs, at most 1,234,567 packets each, 8 lost in all
+ published   3697.9   256.3  −39.6 % ± 6.8 %
+ here       17000.5    88.0  −19.0 % ± 0.2 %
 v4
- published   6528.8  256.3      none proven
- here             –      –
-            not possible here (1)
-(1) such is `lo` such is `lo` such is `lo` such is `lo` such is `lo` such is
-`lo` such is `lo`
-not measured yet: v6; v6, no offload
+ published   6528.8   256.3      none proven
+measured: 30 runs, at most 1,234,567 packets each, 8 lost in all
+not measured yet: v6, no offload
 ";
-    assert_eq!(drawn(&tables(&PublishedResults { published: matrix, rows }), 80), expected);
+    assert_eq!(drawn(&table(&measured(matrix, rows), None)), expected);
+}
+
+#[test]
+fn a_figure_below_its_decimals_keeps_its_own() {
+    for (figure, shown) in [(1e-6, "0.000001"), (0.0, "0.000"), (0.0006, "0.001"), (1.4419, "1.442")] {
+        assert_eq!(number(figure, 3), shown);
+    }
 }
