@@ -1,18 +1,19 @@
 #!/usr/bin/env python3
 """Opens a page of `latlab report` in headless Chromium and checks what a reader relies on.
 
-    scripts/report_page.py PAGE [EXPECTED.json] [--browser PATH] [--screenshots DIRECTORY]
+    scripts/report_page.py PAGE [EXPECTED.json] [--about RECIPE.about.toml] [--browser PATH] [--screenshots DIRECTORY]
 
 Checks: the script has the hash that the page allows; no error in the console; no request but the page itself; the marks of
 each figure; values under the pointer and under the keyboard's cursor; zoom by keys, buttons and dragging, and its reset;
-hiding of all series of each entry of a legend; the picture without scripts; dark mode; no sideways scrolling in a narrow window;
-print to PDF, with its whole text.
+hiding of all series of each entry of a legend; the picture without scripts; dark mode; no sideways scrolling in a narrow window,
+in a wide one and on paper, and there no result that is cut; print to PDF, with its whole text and the marks of every series.
+With --about, also the published figures, which stand in the table as in that file.
 
 EXPECTED.json: {"FIGURE": {"CLASS": COUNT, …}, …}; the figure is the value of data-figure or the id, the class that of its
 marks. The key "text" holds words that its tip must show at some mark. The key "page" instead of a figure holds words that the
 page must show, as its "text", and the number of its "figures". No page has more than 2 MB. Ends with 1 and a line for each
 failed check.
-Needs the package playwright (scripts/browser.txt), a Chromium (--browser, or the first one in the PATH) and pdftotext.
+Needs the package playwright (scripts/browser.txt), a Chromium (--browser, or the first one in the PATH) and poppler-utils.
 """
 
 import argparse
@@ -24,12 +25,16 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 
 from playwright.sync_api import sync_playwright
 
 BROWSERS = ["chromium", "chromium-browser", "google-chrome", "chrome"]
-WIDE = {"width": 1200, "height": 900}
+WIDE = {"width": 1280, "height": 900}
 NARROW = {"width": 400, "height": 800}
+# What the margins of A4 leave.
+PAPER = {"width": 680, "height": 900}
+DPI = 144
 # No sandbox: containers of CI do not permit one. The page is a file of our own.
 OPTIONS = ["--no-sandbox", "--disable-gpu"]
 TICKS = "figure => [...figure.querySelectorAll('text.tick')].map(tick => tick.textContent)"
@@ -37,6 +42,26 @@ VIEW = "figure => figure.querySelector('svg.area').getAttribute('viewBox')"
 # A horizontal line is visible, and has a box without height.
 SHOWN = "series => getComputedStyle(series).display !== 'none' && getComputedStyle(series).visibility !== 'hidden'"
 OVERFLOW = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+# Tables of results, and cells of them, that are wider than their boxes.
+CUT = """most => [...document.querySelectorAll('#results .scroll')].slice(0, most)
+    .flatMap(table => [table, ...table.querySelectorAll('th, td')]).filter(each => each.checkVisibility() && each.scrollWidth > each.clientWidth + 1).map(each => each.innerText.slice(0, 60))"""
+# Alone on their pages, without what has the colours of their series.
+PLOTS_ALONE = """@media print {
+    body > :not(main), main > :not(#plots), #plots > :not(figure), .plot > :not(.canvas), .legend { display: none !important; }
+    figure.plot { break-before: page; margin: 0; }
+    @page { margin: 10mm; }
+}"""
+# Of each series with marks its colours as they are on white paper.
+COLOURS = r"""figure => {
+    const of = (paint, opacity) => paint.match(/\d+/g).slice(0, 3).map(each => Math.round(+each * opacity + 255 * (1 - opacity)));
+    const painted = path => {
+        const { stroke, fill, strokeOpacity, fillOpacity } = getComputedStyle(path);
+        return stroke === "none" ? of(fill, +fillOpacity) : of(stroke, +strokeOpacity);
+    };
+    const all = [...figure.querySelectorAll(".area .series")].map(each => each.getAttribute("class").match(/s\d/)[0]);
+    return Object.fromEntries([...new Set(all)].map(look =>
+        [look, [...figure.querySelectorAll(`.area .series.${look} path`)].map(painted)]));
+}"""
 # More steps of the keyboard's cursor than this are not tried to find the expected words.
 MOST_STEPS = 600
 MOST_BYTES = 2_000_000
@@ -267,7 +292,50 @@ def check_print(page, checks):
     return pdf, pages
 
 
-def check_forms(browser, expected, checks, screenshots):
+def check_paint(page, checks):
+    """The marks of every series are painted in print."""
+    figures = figures_of(page)
+    colours = [figure.evaluate(COLOURS) for figure in figures]
+    # Curves of many conditions alike cover each other.
+    if not figures or any(len(series) >= 8 for series in colours):
+        return
+    height = max(figure.bounding_box()["height"] for figure in figures) + 100
+    page.add_style_tag(content=PLOTS_ALONE)
+    pdf = page.pdf(width="210mm", height=f"{height}px")
+    images = subprocess.run(["pdftoppm", "-r", str(DPI)], input=pdf, capture_output=True, check=True).stdout
+    pages = re.findall(rb"P6\n(\d+) (\d+)\n255\n", images)
+    if not checks.expect(len(pages) == len(figures), f"{len(figures)} figures are printed on {len(pages)} pages"):
+        return
+    end = 0
+    for figure, series, (across, down) in zip(figures, colours, pages):
+        begin = images.index(b"\n255\n", end) + 5
+        end = begin + 3 * int(across) * int(down)
+        seen = set(re.findall(rb"(?s)...", images[begin:end]))
+        for look, paints in series.items():
+            near = any(all(abs(one - other) <= 8 for one, other in zip(paint, pixel)) for paint in set(map(tuple, paints)) for pixel in seen)
+            checks.expect(near or not paints, f"{name_of(figure)}: the series {look} is not painted in print")
+
+
+def check_published(page, published, checks):
+    """The published figures stand in the table of results as in the file about the recipe."""
+    sources = published.get("sources", ["published", "raw data"])
+    rows = page.evaluate("""() => [...document.querySelectorAll('#results table.figures tbody')].flatMap(body => {
+        const section = body.querySelector('th.section')?.innerText;
+        return [...body.rows].map(row => [section, ...[...row.cells].map(cell => cell.innerText)]);
+    })""")
+    found = 0
+    for row in published["rows"]:
+        for source, key in zip(sources, ["published", "recomputed"]):
+            if not row.get(key):
+                continue
+            cells = ["–" if figure != figure else f"{figure:.{published['decimals']}f}" for figure in row[key]]
+            shown = [other[2:2 + len(cells)] for other in rows if other[:2] == [row["label"], source]]
+            checks.expect(shown == [cells], f"{row['label']}, {source}: {shown} instead of {cells}")
+            found += 1
+    checks.expect(found, "no published figures")
+
+
+def check_forms(browser, expected, published, checks, screenshots):
     """The page without scripts, in the dark, in a narrow window, and printed."""
     background = "getComputedStyle(document.body).backgroundColor"
     light = browser.open(color_scheme="light")
@@ -275,11 +343,18 @@ def check_forms(browser, expected, checks, screenshots):
     narrow = browser.open(viewport=NARROW, has_touch=True)
     static = browser.open(java_script_enabled=False)
     checks.expect(light.evaluate(background) != dark.evaluate(background), "dark mode leaves the background")
-    for name, page in [("1200", light), ("400", narrow)]:
+    paper = browser.open(viewport=PAPER)
+    paper.emulate_media(media="print")
+    for name, page in [("a window of 1280 pixels", light), ("a window of 400 pixels", narrow), ("the paper", paper)]:
         overflow = page.evaluate(OVERFLOW)
-        checks.expect(overflow <= 0, f"a window of {name} pixels scrolls sideways by {overflow}")
+        checks.expect(overflow <= 0, f"{name} scrolls sideways by {overflow}")
+        # Further tables may scroll in a window.
+        most = {light: sum(key in published for key in ["rows", "whole"]), narrow: 0, paper: 1000}[page]
+        cut = page.evaluate(CUT, most)
+        checks.expect(not cut, f"{name} cuts {cut[:3]}")
     check_marks(static, expected, checks)
     pdf, pages = check_print(static, checks)
+    check_paint(paper, checks)
     if screenshots:
         screenshots.mkdir(parents=True, exist_ok=True)
         for name, page in [("light", light), ("dark", dark), ("narrow", narrow), ("static", static)]:
@@ -292,6 +367,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("page", type=pathlib.Path)
     parser.add_argument("expected", type=pathlib.Path, nargs="?")
+    parser.add_argument("--about", type=pathlib.Path)
     parser.add_argument("--browser", default=next(filter(None, map(shutil.which, BROWSERS)), None))
     parser.add_argument("--screenshots", type=pathlib.Path)
     options = parser.parse_args()
@@ -310,8 +386,11 @@ def main():
         check_structure(page, checks)
         check_page(page, options.page, expected.pop("page", {}), checks)
         check_marks(page, expected, checks)
+        published = tomllib.loads(options.about.read_text())["published"] if options.about else {}
+        if published:
+            check_published(page, published, checks)
         check_interaction(page, expected, checks)
-        pages = check_forms(browser, expected, checks, options.screenshots)
+        pages = check_forms(browser, expected, published, checks, options.screenshots)
         chromium.close()
     for message in dict.fromkeys(checks.failed):
         print(f"failed: {message}")

@@ -12,7 +12,17 @@ rm -rf "$work"
 mkdir -p "$work"
 work="$(cd "$work" && pwd)"
 
-failed=0
+failed=0 about=""
+
+# Rehearsals of the published experiments, beside the other checks: their figures do not matter. `lab` needs root.
+recipes=(dds-pingpong pi-roundtrip pi-udp-load udp-loopback-matrix wakeup-governor)
+declare -A rehearsals
+for recipe in "${recipes[@]}"; do
+    target=()
+    [ "$recipe" != udp-loopback-matrix ] || [ "$(id -u)" = 0 ] || target=(local)
+    "$latlab" run "$recipe" "${target[@]}" --quick --store "$work/$recipe" >"$work/$recipe.txt" 2>&1 &
+    rehearsals[$recipe]=$!
+done
 
 # The recordings of hostile pages: made by a script, measured here, and copied since opening a recording may rewrite it.
 "$python" "$here/hostile_recordings.py" "$testdata" "$work"
@@ -25,7 +35,7 @@ check() {
     shift 2
     (cd "$work" && "$latlab" report "$@" -q -o "$name.html" >/dev/null)
     echo "$marks" >"$work/$name.json"
-    "$python" "$here/report_page.py" "$work/$name.html" "$work/$name.json" ${screenshots:+"$screenshots" "$work/$name"} || failed=1
+    "$python" "$here/report_page.py" "$work/$name.html" "$work/$name.json" ${about:+--about "$about"} ${screenshots:+"$screenshots" "$work/$name"} || failed=1
 }
 
 recordings="$testdata/recordings" experiments="$testdata/experiments/finished"
@@ -51,7 +61,7 @@ check several '{"page": {"figures": 3}, "tail": {"line": 2, "dot": 200}, "percen
 check hostile '{"tail": {"line": 1, "dot": 100}, "percentiles": {"line": 1}, "over-time": {"cell": 279, "dot": 6},
     "host-busy": {"line": 2}, "host-frequency": {"line": 2}}' "$work/hostile"
 # One probe is no distribution.
-check one '{"page": {"figures": 0, "text": "Of 1 probe p50 is ("}}' "$work/one"
+check one '{"page": {"figures": 0, "text": "Plots are missing: there is one probe."}}' "$work/one"
 # Five lost probes, and no delay.
 check silent '{"page": {"figures": 1, "text": "Plots of delays are missing: all of 5 probes were lost or late."},
     "over-time": {"bar": 5}}' "$work/silent"
@@ -65,4 +75,8 @@ check equals '{"forest": {"interval": 3}, "tail": {"line": 2, "band": 2}, "perce
 # 1,000 recordings: a row each in the table, of which 400 are shown, and the first conditions, sizes and tags in figures.
 check conditions '{"page": {"figures": 4, "text": "The first 400 of 1,000 rows."}, "tail": {"line": 192, "dot": 0},
     "percentiles": {"line": 192}, "sweep": {"line": 10, "dot": 1000, "band": 10, "text": "<b>0</b>"}}' "$work/conditions"
+for recipe in "${recipes[@]}"; do
+    wait "${rehearsals[$recipe]}" || { cat "$work/$recipe.txt"; failed=1; continue; }
+    about="$here/../crates/latlab-plan/recipes/$recipe.about.toml" check "$recipe" '{}' "$work/$recipe"/*-experiment-*
+done
 exit "$failed"
