@@ -57,7 +57,7 @@ pub enum Shape {
     StepBand,
     /// Bars between two values of x, from the lower end of the vertical axis to y. One at infinity counts what is infinite.
     Bars,
-    /// Rectangles between two values of x and two of y; a single value is the index of a named place.
+    /// Rectangles between two values of x and two of y.
     Cells,
     /// Box plots across, whose x are quartiles and whiskers.
     Boxes,

@@ -52,8 +52,6 @@ const NAME_DISTANCE: f64 = 34.0;
 const NAMES_WIDTH: f64 = 200.0;
 const NAME_LINES: usize = 6;
 const NAME_LINE: f64 = 12.0;
-/// Most cells that show their value.
-const CELLS_WITH_TEXT: usize = 400;
 /// From so many bands on they are faint: they cover each other.
 const FAINT_BANDS: usize = 5;
 /// Distance of infinite points from the end of their axis, and the width of a bar there.
@@ -243,7 +241,6 @@ impl<'a> Canvas<'a> {
                     @for series in &self.series {
                         g class={ "series " (look(series)) } {
                             (PreEscaped(self.marks(series)))
-                            @for cell in series.marks.iter().filter(|_| self.has_cell_texts(series)) { (self.cell_text(cell)) }
                         }
                     }
                 }
@@ -359,7 +356,6 @@ impl<'a> Canvas<'a> {
     fn extent(&self, shape: Shape, mark: &Mark) -> [f64; 4] {
         let ends = |values: &[f64], length: f64, place: &dyn Fn(f64) -> f64| match values {
             [] => [0.0, length],
-            [index] if shape == Shape::Cells => [place(index - 0.5), place(index + 0.5)],
             [value] if shape == Shape::Points && value.is_infinite() => {
                 [place(*value).clamp(INFINITE_INSET, length - INFINITE_INSET); 2]
             }
@@ -377,23 +373,6 @@ impl<'a> Canvas<'a> {
             }
             Shape::Bars => [left, top.min(self.height - 2.0), right, self.height],
             _ => [left, top, right, bottom],
-        }
-    }
-
-    fn has_cell_texts(&self, series: &Series) -> bool {
-        let is_map = self.figure.x.names().is_some() && series.shape == Shape::Cells;
-        is_map && series.marks.len() <= CELLS_WITH_TEXT
-    }
-
-    /// The value of a cell, where it fits.
-    fn cell_text(&self, cell: &Mark) -> Markup {
-        let [left, top, right, bottom] = self.extent(Shape::Cells, cell);
-        let fits = text_width(&cell.text) <= right - left - 4.0 && bottom - top > TICK_SIZE + 2.0;
-        let class = if level(cell.darkness) >= 3 { "value light" } else { "value" };
-        html! {
-            @if fits {
-                (written(class, [(left + right) / 2.0, (top + bottom) / 2.0 + 4.0], &cell.text, None))
-            }
         }
     }
 

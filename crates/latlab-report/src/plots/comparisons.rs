@@ -144,7 +144,7 @@ fn names_of_pair(comparisons: &Comparisons, row: &Comparison, pictures: &Picture
     let [from, to] = levels_of_pair(comparisons, row);
     let differing = |own: &Levels, other: &Levels| {
         let levels = own.iter().filter(|(factor, level)| other.get(*factor) != Some(level));
-        words(&levels.map(|(factor, level)| (*factor, *level)).collect(), &[], pictures)
+        words(&levels.map(|(factor, level)| (*factor, *level)).collect(), pictures)
     };
     [pair_name(comparisons)(row), format!("{} → {}", differing(&from, &to), differing(&to, &from))]
 }
