@@ -5,7 +5,7 @@ use super::layout::{Drawn, LINES, Layout, Levels, words};
 use crate::analysis::comparison::{Comparison, Comparisons, Effect, Verdict};
 use crate::comparison::{common_sentence, compared_means, pair_name, row_label, several_metrics};
 use crate::figure::axis::{Axis, AxisUnit, Scale, ValueLimits};
-use crate::figure::svg::LOOKS;
+use crate::figure::draw::LOOKS;
 use crate::figure::{Figure, Mark, Series, Shape};
 use crate::recipe::Pictures;
 use crate::units::human::percent;

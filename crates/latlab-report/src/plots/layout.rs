@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::input::PlotCondition;
-use crate::figure::svg::LOOKS;
+use crate::figure::draw::LOOKS;
 use crate::recipe::Pictures;
 use crate::units::human;
 
