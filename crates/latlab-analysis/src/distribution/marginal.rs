@@ -1,6 +1,5 @@
 //! The distribution of delays without their times: its tail and its histogram, from sorted delays, and the edges of bins.
 
-use super::RunDistribution;
 use crate::stats::{Bucket, CountedSample};
 
 /// Most points of a tail.
@@ -84,19 +83,19 @@ pub(super) fn edges(min: i64, max: i64, count: usize) -> Vec<i64> {
     edges
 }
 
-/// The histograms of `runs` on the same edges: of each run the counts that its own bins have.
-pub fn on_common_bins(runs: &[&RunDistribution]) -> Vec<Vec<Bucket>> {
-    let bins = || runs.iter().flat_map(|run| &run.histogram);
+/// The `histograms` of runs on the same edges.
+pub fn on_common_bins(histograms: &[&[Bucket]]) -> Vec<Vec<Bucket>> {
+    let bins = || histograms.iter().copied().flatten();
     let ends = (bins().map(|bin| bin.low_ns).min(), bins().map(|bin| bin.high_ns).max());
-    let (Some(min), Some(end)) = ends else { return vec![Vec::new(); runs.len()] };
-    let edges = edges(min, end - 1, if runs.len() == 1 { BINS } else { COMMON_BINS });
+    let (Some(min), Some(end)) = ends else { return vec![Vec::new(); histograms.len()] };
+    let edges = edges(min, end - 1, if histograms.len() == 1 { BINS } else { COMMON_BINS });
     let empty = edges.windows(2).map(|pair| Bucket { low_ns: pair[0], high_ns: pair[1], count: 0 });
-    let of_run = |run: &&RunDistribution| {
+    let of_run = |own: &&[Bucket]| {
         let mut common: Vec<Bucket> = empty.clone().collect();
-        run.histogram.iter().for_each(|bin| common[bin_of(&edges, bin.low_ns)].count += bin.count);
+        own.iter().for_each(|bin| common[bin_of(&edges, bin.low_ns)].count += bin.count);
         common
     };
-    runs.iter().map(of_run).collect()
+    histograms.iter().map(of_run).collect()
 }
 
 /// The index of the bin that `value` is in; `edges` start at or below it.

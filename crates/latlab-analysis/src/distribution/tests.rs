@@ -67,7 +67,7 @@ fn bins_join_at_whole_nanoseconds_and_hold_every_delay() {
 #[test]
 fn histograms_of_runs_are_joined_without_dividing_a_bin() {
     let runs = [of_delays([41, 42, 42, 43, 44]), of_delays([40, 0, 90_000]), of_delays([0])];
-    let joined = on_common_bins(&runs.iter().collect::<Vec<_>>());
+    let joined = on_common_bins(&runs.iter().map(|run| run.histogram.as_slice()).collect::<Vec<_>>());
     let [narrow, wide, none] = joined.as_slice() else { panic!("a histogram of each run") };
     let counts = |bins: &[Bucket], low_us: i64, high_us: i64| -> u64 {
         let is_inside = |bin: &&Bucket| bin.high_ns > low_us * 1_000 && bin.low_ns < high_us * 1_000;

@@ -70,7 +70,7 @@ pub struct Answer {
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct Pictures {
-    /// The factors in the order of their words.
+    /// Factors whose levels are named in this order; others come first.
     pub order: Vec<String>,
     /// Words for levels, by `factor=level`; empty if another factor says the same.
     pub levels: BTreeMap<String, String>,

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::svg::{Place, cut, dot, look, number, path, rectangle, text_width, written};
+use super::draw::{Place, cut, dot, look, number, path, rectangle, text_width, written};
 use super::{Figure, Series, Shape};
 
 /// Height of a row, and width of a sample.

@@ -5,6 +5,7 @@
 //! number for it. Who builds a figure chooses axes that hold its values: what lies outside is drawn at the end of its axis.
 
 pub mod axis;
+pub(crate) mod draw;
 mod legend;
 pub mod svg;
 pub mod table;
@@ -33,7 +34,7 @@ pub struct Figure {
 pub struct Series {
     /// Its name in the legend. One without a name belongs to the named one of its colour.
     pub name: String,
-    /// Number of its colour and dash pattern, below [`svg::LOOKS`].
+    /// Number of its colour and dash pattern, below [`draw::LOOKS`].
     pub colour: usize,
     /// Index of its panel.
     pub panel: usize,
@@ -57,7 +58,7 @@ pub enum Shape {
     StepBand,
     /// Bars between two values of x, from the lower end of the vertical axis to y. One at infinity counts what is infinite.
     Bars,
-    /// Rectangles between two values of x and two of y; a single value is the index of a named place.
+    /// Rectangles between two values of x and two of y.
     Cells,
     /// Box plots across, whose x are quartiles and whiskers.
     Boxes,

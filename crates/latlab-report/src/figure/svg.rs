@@ -13,14 +13,14 @@ use maud::{Markup, PreEscaped, html};
 use serde_json::{Value, json};
 
 use super::axis::Axis;
+use super::draw::{
+    LOOKS, Place, TICK_SIZE, clean, cut, dot, look, number, path, rectangle, tenths, text_width, written,
+};
 use super::legend::{Legend, is_shared};
 use super::{Figure, Mark, Series, Shape};
-use crate::units::human::columns;
 
 /// The begin of every figure.
 pub const ROOT: &str = r#"<svg class="figure""#;
-/// Number of colours of series; further ones repeat.
-pub const LOOKS: usize = 8;
 /// Number of levels of darkness of cells.
 const LEVELS: usize = 8;
 
@@ -41,10 +41,6 @@ const PANEL_NAME: f64 = 16.0;
 const RIGHT: f64 = 22.0;
 /// Space below the area for ticks and the label of the horizontal axis.
 const BOTTOM: f64 = 40.0;
-/// Height of the text of a tick.
-const TICK_SIZE: f64 = 11.0;
-/// Estimated width of a character of a sans-serif font, as a share of its height: that of DejaVu, one of the widest.
-const CHARACTER_WIDTH: f64 = 0.63;
 /// Least distance between two labels, and between two names below the area.
 const GAP: f64 = 8.0;
 const NAME_DISTANCE: f64 = 34.0;
@@ -52,8 +48,6 @@ const NAME_DISTANCE: f64 = 34.0;
 const NAMES_WIDTH: f64 = 200.0;
 const NAME_LINES: usize = 6;
 const NAME_LINE: f64 = 12.0;
-/// Most cells that show their value.
-const CELLS_WITH_TEXT: usize = 400;
 /// From so many bands on they are faint: they cover each other.
 const FAINT_BANDS: usize = 5;
 /// Distance of infinite points from the end of their axis, and the width of a bar there.
@@ -140,9 +134,6 @@ pub fn standalone(figure: &Figure) -> String {
     };
     format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n{}\n", picture.into_string())
 }
-
-/// A place in pixels of the area, from its left and from its top.
-pub(super) type Place = [f64; 2];
 
 /// A label of an axis; a minor line has none.
 struct AxisLabel {
@@ -243,7 +234,6 @@ impl<'a> Canvas<'a> {
                     @for series in &self.series {
                         g class={ "series " (look(series)) } {
                             (PreEscaped(self.marks(series)))
-                            @for cell in series.marks.iter().filter(|_| self.has_cell_texts(series)) { (self.cell_text(cell)) }
                         }
                     }
                 }
@@ -359,7 +349,6 @@ impl<'a> Canvas<'a> {
     fn extent(&self, shape: Shape, mark: &Mark) -> [f64; 4] {
         let ends = |values: &[f64], length: f64, place: &dyn Fn(f64) -> f64| match values {
             [] => [0.0, length],
-            [index] if shape == Shape::Cells => [place(index - 0.5), place(index + 0.5)],
             [value] if shape == Shape::Points && value.is_infinite() => {
                 [place(*value).clamp(INFINITE_INSET, length - INFINITE_INSET); 2]
             }
@@ -377,23 +366,6 @@ impl<'a> Canvas<'a> {
             }
             Shape::Bars => [left, top.min(self.height - 2.0), right, self.height],
             _ => [left, top, right, bottom],
-        }
-    }
-
-    fn has_cell_texts(&self, series: &Series) -> bool {
-        let is_map = self.figure.x.names().is_some() && series.shape == Shape::Cells;
-        is_map && series.marks.len() <= CELLS_WITH_TEXT
-    }
-
-    /// The value of a cell, where it fits.
-    fn cell_text(&self, cell: &Mark) -> Markup {
-        let [left, top, right, bottom] = self.extent(Shape::Cells, cell);
-        let fits = text_width(&cell.text) <= right - left - 4.0 && bottom - top > TICK_SIZE + 2.0;
-        let class = if level(cell.darkness) >= 3 { "value light" } else { "value" };
-        html! {
-            @if fits {
-                (written(class, [(left + right) / 2.0, (top + bottom) / 2.0 + 4.0], &cell.text, None))
-            }
         }
     }
 
@@ -463,43 +435,10 @@ fn labels(axis: &Axis, begin: f64, length: f64, is_left: bool) -> Vec<AxisLabel>
     names.iter().enumerate().step_by(stride).map(label).collect()
 }
 
-/// A text. Browsers show its `whole`, if it was cut, under the pointer.
-pub(super) fn written(class: &str, [x, y]: Place, text: &str, whole: Option<&str>) -> Markup {
-    html! {
-        text class=(class) x=(number(x)) y=(number(y)) {
-            @if let Some(whole) = whole { title { (clean(whole)) } }
-            (clean(text))
-        }
-    }
-}
-
 /// A text that is cut where it would not fit `width`.
 fn fitted(class: &str, place: Place, text: &str, width: f64) -> Markup {
     let shown = cut(text, width - 4.0);
     written(class, place, &shown, (shown != text).then_some(text))
-}
-
-/// The classes of a series.
-pub(super) fn look(series: &Series) -> String {
-    let colour = series.colour % LOOKS;
-    if series.beside == 0 { format!("s{colour}") } else { format!("s{colour} beside b{}", series.beside) }
-}
-
-/// A path, if it has commands. Class and commands need no escapes.
-pub(super) fn path(class: &str, d: &str) -> Markup {
-    PreEscaped(if d.is_empty() { String::new() } else { format!("<path class=\"{class}\" d=\"{d}\"/>") })
-}
-
-/// A line as short as a point. PDF does not paint one without a length.
-pub(super) fn dot([x, y]: Place) -> String {
-    format!("M{} {}h.01", number(x), number(y))
-}
-
-/// A rectangle, at least one pixel wide and high.
-pub(super) fn rectangle(extent: [f64; 4]) -> String {
-    let [left, top, right, bottom] = extent.map(tenths);
-    let (width, height) = (number((right - left).max(1.0)), number((bottom - top).max(1.0)));
-    format!("M{} {}h{width}v{height}h-{width}z", number(left), number(top))
 }
 
 /// A line that keeps the height of each place until the next.
@@ -529,44 +468,15 @@ fn polyline(line: &[Place]) -> String {
     text
 }
 
-/// A number of pixels to one decimal. Adding 0 takes −0 to 0.
-fn tenths(value: f64) -> f64 {
-    (value * 10.0).round() / 10.0 + 0.0
-}
-
-pub(super) fn number(value: f64) -> String {
-    tenths(value).to_string()
-}
-
 /// The level of a darkness from 0 to 1; `as` takes what is negative to 0.
 fn level(darkness: f64) -> usize {
     ((darkness * LEVELS as f64) as usize).min(LEVELS - 1)
-}
-
-/// `text` without control characters, which XML forbids even as escapes.
-fn clean(text: &str) -> String {
-    text.chars().map(|char| if char.is_control() { '\u{fffd}' } else { char }).collect()
-}
-
-/// The estimated width of `text`, written as a tick.
-pub(super) fn text_width(text: &str) -> f64 {
-    columns(text) as f64 * TICK_SIZE * CHARACTER_WIDTH
 }
 
 /// The height of a row that holds each of `names` beside the left axis.
 fn row_height(names: &[String]) -> f64 {
     let lines = names.iter().map(|name| in_lines(name, NAME_LINES).len()).max().unwrap_or(1);
     (7.0 + NAME_LINE * lines as f64).max(ROW)
-}
-
-/// `name`, cut to about `width` pixels.
-pub(super) fn cut(name: &str, width: f64) -> String {
-    if text_width(name) <= width {
-        return name.into();
-    }
-    let mut kept = name.to_owned();
-    while kept.pop().is_some() && text_width(&kept) + text_width("…") > width {}
-    kept + "…"
 }
 
 /// `name` in at most `most` lines beside the left axis, which end at spaces or after commas; the last one is cut.

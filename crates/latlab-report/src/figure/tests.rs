@@ -142,10 +142,9 @@ fn every_shape_is_drawn() {
     assert_eq!(classes.map(|class| count(&text, class)), [1, 2, 1, 2, 2, 3], "{text}");
     assert!(text.contains("2.00 µs from −∞ to 3.00 µs"), "{text}");
 
-    let cell = |x, darkness| Mark { darkness, text: "3 probes".into(), ..Mark::point(x, 0.0) };
-    let cells = vec![cell(0.0, 0.0), cell(1.0, 1.0)];
-    let text = drawn(&figure(names(&["a", "b"]), names(&["c"]), vec![(Shape::Cells, cells)]));
-    assert_eq!(["cell d0\"", "cell d7\"", "value"].map(|class| count(&text, class)), [1, 1, 2], "{text}");
+    let cell = |x: f64, darkness| Mark { darkness, text: "3 probes".into(), ..Mark::at([x, 2.0 * x], [1.0, 2.0]) };
+    let text = drawn(&figure(times(), counts(), vec![(Shape::Cells, vec![cell(1e3, 0.0), cell(2e3, 1.0)])]));
+    assert_eq!(["cell d0\"", "cell d7\""].map(|class| count(&text, class)), [1, 1], "{text}");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use super::layout::{Drawn, LINES, Layout, Levels, words};
 use crate::analysis::comparison::{Comparison, Comparisons, Effect, Verdict};
 use crate::comparison::{common_sentence, compared_means, pair_name, row_label, several_metrics};
 use crate::figure::axis::{Axis, AxisUnit, Scale, ValueLimits};
-use crate::figure::svg::LOOKS;
+use crate::figure::draw::LOOKS;
 use crate::figure::{Figure, Mark, Series, Shape};
 use crate::recipe::Pictures;
 use crate::units::human::percent;
@@ -144,7 +144,7 @@ fn names_of_pair(comparisons: &Comparisons, row: &Comparison, pictures: &Picture
     let [from, to] = levels_of_pair(comparisons, row);
     let differing = |own: &Levels, other: &Levels| {
         let levels = own.iter().filter(|(factor, level)| other.get(*factor) != Some(level));
-        words(&levels.map(|(factor, level)| (*factor, *level)).collect(), &[], pictures)
+        words(&levels.map(|(factor, level)| (*factor, *level)).collect(), pictures)
     };
     [pair_name(comparisons)(row), format!("{} → {}", differing(&from, &to), differing(&to, &from))]
 }

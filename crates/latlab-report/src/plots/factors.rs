@@ -1,19 +1,18 @@
-//! Figures over the levels of factors: a line along a numeric one, and a heat map over two.
+//! Figures over the levels of factors: lines along a numeric one.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::conditions::{PlottedStatistic, mean, of_each_statistic};
 use super::input::{PlotCondition, PlotInput, left_out};
 use super::layout::{Drawn, LINES, Layout, Levels, levels, words};
-use crate::figure::axis::{Axis, AxisUnit, Scale, ValueLimits};
+use crate::figure::axis::{Axis, AxisUnit, ValueLimits};
 use crate::figure::{Figure, Mark, Series, Shape, spread};
 use crate::metric::Metric;
 use crate::recipe::{Column, Pictures, Prediction, Published, PublishedRow};
 use crate::stats::FiveNumberSummary;
-use crate::units::Nanos;
 use crate::units::human::{self, NetworkRate};
 
-/// Fewer levels of a factor make neither a line nor a map.
+/// Fewer levels of a factor do not make a line.
 const SWEPT_LEVELS: usize = 3;
 /// Most conditions of a line of a sweep, and of all lines.
 const PLACES: usize = 240;
@@ -22,10 +21,6 @@ const ALL_PLACES: usize = 2_400;
 const LINES_BESIDE: usize = 3;
 /// The colour of a prediction.
 const PREDICTED: usize = 4;
-/// Most levels of either factor of a heat map, and most maps of a figure.
-const MAPPED_LEVELS: usize = 24;
-const MAPS: usize = 8;
-
 /// A factor with the levels that occur, in the order of the conditions.
 struct VariedFactor<'a> {
     name: &'a str,
@@ -218,10 +213,9 @@ fn published_lines<'a>(published: &'a Published, statistic: &PlottedStatistic, s
     let Some(column) = published.columns.iter().position(is_its) else { return Vec::new() };
     let unit = published.own_units * if published.half { 2.0 } else { 1.0 };
     let mut lines: Vec<PublishedLine> = Vec::new();
-    let sources: [(usize, fn(&PublishedRow) -> &Vec<Option<f64>>); 2] =
-        [(0, |row| &row.published), (1, |row| &row.recomputed)];
-    for (row, (source, figures)) in published.rows.iter().flat_map(|row| sources.map(|source| (row, source))) {
-        let Some(figure) = figures(row).get(column).copied().flatten() else { continue };
+    let sources = |row: &'a PublishedRow| [(row, 0, &row.published), (row, 1, &row.recomputed)];
+    for (row, source, figures) in published.rows.iter().flat_map(sources) {
+        let Some(figure) = figures.get(column).copied().flatten() else { continue };
         let mut levels: Levels = row.factors.iter().map(|(factor, level)| (factor.as_str(), level.as_str())).collect();
         let Some((x, _)) = levels.remove(swept).and_then(|level| numeric(swept, level)) else { continue };
         let mark = Mark::point(x, figure * unit);
@@ -247,7 +241,7 @@ impl PublishedLine<'_> {
             measured.contains_key(*factor) && !layout.has(factor) && measured.get(*factor) != Some(level)
         };
         let own: Levels = self.levels.iter().filter(is_own).map(|(factor, level)| (*factor, *level)).collect();
-        let parts = [place.name.clone(), words(&own, &[], pictures), self.source.to_owned()];
+        let parts = [place.name.clone(), words(&own, pictures), self.source.to_owned()];
         let name = parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ");
         let shape = if self.marks.len() > 1 { Shape::Line } else { Shape::Points };
         let series = Series::new(name, place.colour, shape, self.marks.clone()).in_panel(place.panel);
@@ -310,105 +304,4 @@ impl SweptLine<'_> {
             Series::new("", colour, Shape::Points, points),
         ]
     }
-}
-
-/// Heat maps over the two factors with the most levels, with a panel for those of other factors. A map of one or two rows says
-/// no more than a table.
-pub(super) fn heat_map(input: &PlotInput) -> Vec<Figure> {
-    let factors = varied(input);
-    let [across, along, others @ ..] = factors.as_slice() else { return Vec::new() };
-    if along.levels.len() < SWEPT_LEVELS {
-        return Vec::new();
-    }
-    of_each_statistic(input, |statistic| of_heat_map(input, statistic, [across, along], others))
-}
-
-fn of_heat_map(
-    input: &PlotInput,
-    statistic: &PlottedStatistic,
-    [across, along]: [&VariedFactor; 2],
-    others: &[VariedFactor],
-) -> Option<Figure> {
-    let metric = metric_of(input.conditions.iter().collect::<Vec<_>>().iter())?;
-    let index = |factor: &VariedFactor, condition: &PlotCondition| {
-        let level = level(condition, factor.name)?;
-        factor.levels.iter().take(MAPPED_LEVELS).position(|other| *other == level)
-    };
-    let mut panels: Vec<String> = Vec::new();
-    let mut means: BTreeMap<[usize; 3], f64> = BTreeMap::new();
-    let mut of_runs = Vec::new();
-    for condition in &input.conditions {
-        let Some((x, y)) = index(across, condition).zip(index(along, condition)) else { continue };
-        let name = levels_in_words(condition, others.iter());
-        let panel = panels.iter().position(|known| *known == name).unwrap_or(panels.len());
-        if panel == MAPS {
-            continue;
-        } else if panel == panels.len() {
-            panels.push(name);
-        }
-        let values = statistic.values(&condition.runs);
-        means.extend(mean(&values).map(|mean| ([panel, x, y], mean)));
-        of_runs.extend(values);
-    }
-    let limits = ValueLimits::of(means.values().copied())?;
-    let is_lost = means.values().any(|mean| mean.is_infinite());
-    let lost = if is_lost { " A cell `lost` has an infinite mean." } else { "" };
-    let cell = |([_, x, y], value): (&[usize; 3], &f64)| Mark {
-        darkness: darkness(*value, limits),
-        text: in_words(metric, *value),
-        ..Mark::point(*x as f64, *y as f64)
-    };
-    let name = |factor: &VariedFactor, level: &str| match numeric(factor.name, level) {
-        Some((value, Some(NumericKind { unit: AxisUnit::Bytes, .. }))) => human::bytes(value as u64),
-        _ => level.to_owned(),
-    };
-    let axis = |factor: &VariedFactor| {
-        let names = factor.levels.iter().take(MAPPED_LEVELS).map(|level| name(factor, level)).collect();
-        Axis::of_names(factor.name, names)
-    };
-    let hidden = [across, along].map(|factor| factor.levels.len().saturating_sub(MAPPED_LEVELS));
-    // A map of one row is a list.
-    let extent = |panel: usize, axis: usize| {
-        let own = means.keys().filter(|place| place[0] == panel);
-        own.map(|place| place[axis]).collect::<BTreeSet<_>>().len()
-    };
-    let maps: Vec<usize> = (0..panels.len()).filter(|panel| extent(*panel, 1).min(extent(*panel, 2)) > 1).collect();
-    let map = |(panel, of): (usize, &usize)| {
-        let cells = means.iter().filter(|([own, ..], _)| own == of).map(cell).collect();
-        Series::new("", 0, Shape::Cells, cells).in_panel(panel)
-    };
-    maps.first()?;
-    Some(Figure {
-        name: format!("heat-map{}", statistic.suffix),
-        title: format!("{} of {} by {} and {}", statistic.word, metric.title(), across.name, along.name),
-        caption: format!(
-            "Each cell is the mean of the runs of a condition; larger values contrast more with the page. An \
-             empty place has no figure.{}{}",
-            statistic.infinite_words(&of_runs, lost),
-            left_out(hidden.iter().sum(), "level")
-        ),
-        x: axis(across),
-        y: axis(along),
-        series: maps.iter().enumerate().map(map).collect(),
-        panels: maps.iter().map(|map| panels[*map].clone()).filter(|name| !name.is_empty()).collect(),
-    })
-}
-
-/// The place of `value` between the extremes, from pale to dark, on a logarithmic scale if they suit one.
-fn darkness(value: f64, limits: ValueLimits) -> f64 {
-    const PALE: f64 = 0.1;
-    let place = match limits.suited() {
-        _ if value.is_infinite() => 1.0,
-        _ if limits.max == limits.min => 0.5,
-        Scale::Log(..) => (value / limits.min).ln() / (limits.max / limits.min).ln(),
-        _ => (value - limits.min) / (limits.max - limits.min),
-    };
-    PALE + (1.0 - PALE) * place
-}
-
-fn in_words(metric: Metric, value: f64) -> String {
-    if value.is_infinite() {
-        return "lost".into();
-    }
-    if metric.is_rate() { human::bit_rate(value) } else { human::span(Nanos(value.round() as i64)) }
 }

@@ -17,7 +17,7 @@ pub(super) fn histogram(input: &PlotInput) -> Option<Figure> {
     let shown: Vec<&PlotCondition> = input.conditions.iter().filter(|it| has_distribution(it)).take(PANELS).collect();
     let runs: Vec<&RunDistribution> = shown.iter().flat_map(|condition| &condition.runs).collect();
     let metric = runs.first()?.metric;
-    let bins = on_common_bins(&runs);
+    let bins = on_common_bins(&runs.iter().map(|run| run.histogram.as_slice()).collect::<Vec<_>>());
     let edges = bins.iter().flatten().flat_map(|bin| [bin.low_ns as f64, bin.high_ns as f64]);
     let scale = ValueLimits::of(edges)?.logarithmic();
     let most = bins.iter().flatten().map(|bin| bin.count).chain(runs.iter().map(|run| run.lost)).max()?;

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::input::PlotCondition;
-use crate::figure::svg::LOOKS;
+use crate::figure::draw::LOOKS;
 use crate::recipe::Pictures;
 use crate::units::human;
 
@@ -89,14 +89,14 @@ impl<'a> Layout<'a> {
         let first = |most: usize| splits.iter().position(|it| it.colours.levels.len() <= most);
         let are_distinct = all.iter().collect::<BTreeSet<_>>().len() == all.len();
         match first(lines).or_else(|| first(LOOKS)).filter(|_| are_distinct) {
-            Some(index) => Layout::split(&all, splits.swap_remove(index), pictures),
+            Some(index) => Layout::split(splits.swap_remove(index), pictures),
             None => Layout::in_order(drawn),
         }
     }
 
-    fn split(all: &[Levels<'a>], split: Split<'a>, pictures: &Pictures) -> Layout<'a> {
-        let name = |levels: &Levels| match words(levels, all, pictures) {
-            empty if empty.is_empty() => words(levels, all, &Pictures::default()),
+    fn split(split: Split<'a>, pictures: &Pictures) -> Layout<'a> {
+        let name = |levels: &Levels| match words(levels, pictures) {
+            empty if empty.is_empty() => words(levels, &Pictures::default()),
             name => name,
         };
         let Split { colours, panels } = &split;
@@ -162,15 +162,15 @@ impl<'a> Distinct<'a> {
     }
 }
 
-/// The `levels` in the words of the recipe; others as `load=none`, of lists without what `all` have in common.
-pub(super) fn words(levels: &Levels, all: &[Levels], pictures: &Pictures) -> String {
+/// The `levels` in the words of the recipe; others as `load=none`.
+pub(super) fn words(levels: &Levels, pictures: &Pictures) -> String {
     let word = |(factor, level): (&&str, &&str)| {
         let known = pictures.levels.get(&format!("{factor}={level}"));
         known.cloned().unwrap_or_else(|| match (*factor, level.parse()) {
             ("size", Ok(bytes)) => human::bytes(bytes),
             // What differs of a pair.
             ("", _) => (*level).to_owned(),
-            _ => format!("{factor}={}", without_common(level, all.iter().filter_map(|one| one.get(factor)))),
+            _ => format!("{factor}={level}"),
         })
     };
     let mut levels: Vec<_> = levels.iter().collect();
@@ -178,19 +178,11 @@ pub(super) fn words(levels: &Levels, all: &[Levels], pictures: &Pictures) -> Str
     levels.into_iter().map(word).filter(|word| !word.is_empty()).collect::<Vec<_>>().join(", ")
 }
 
-/// `level` without the parts that `all` have.
-fn without_common<'a>(level: &str, all: impl Iterator<Item = &'a &'a str> + Clone) -> String {
-    let is_common =
-        |part: &str| all.clone().nth(1).is_some() && all.clone().all(|other| other.split(',').any(|own| own == part));
-    let own: Vec<&str> = level.split(',').filter(|part| !is_common(part)).collect();
-    if own.is_empty() { level.to_owned() } else { own.join(",") }
-}
-
 /// Names of the `conditions` that say what distinguishes them: in the words of the recipe, where it has some.
 pub(super) fn names(conditions: &[&PlotCondition], pictures: &Pictures) -> Vec<String> {
     let all: Vec<Levels> = conditions.iter().map(|condition| levels(condition)).collect();
     let of_varied = Distinct::of(&all, &varied(&all).into_iter().collect());
-    let name = |number: &usize| words(&of_varied.levels[*number], &all, pictures);
+    let name = |number: &usize| words(&of_varied.levels[*number], pictures);
     let names: Vec<String> = of_varied.numbers.iter().map(name).collect();
     let are_distinct = names.iter().collect::<BTreeSet<_>>().len() == names.len();
     if are_distinct && !pictures.levels.is_empty() {

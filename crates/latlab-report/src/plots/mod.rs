@@ -32,9 +32,7 @@ pub fn figures(input: &PlotInput) -> Vec<Figure> {
         figures.extend(conditions::box_plots(input));
     }
     if input.conditions.iter().filter(|condition| !condition.runs.is_empty()).nth(1).is_some() {
-        // A sweep has all that a map has.
-        let sweep = factors::sweep(input);
-        figures.extend(if sweep.is_empty() { factors::heat_map(input) } else { sweep });
+        figures.extend(factors::sweep(input));
     }
     if let Some(run) = input.only_run() {
         figures.extend(single_run::figures(run));

@@ -169,7 +169,7 @@ fn figures_of_wake_ups_do_not_name_probes() {
 }
 
 #[test]
-fn a_numeric_factor_is_swept_and_two_factors_are_mapped() {
+fn a_numeric_factor_is_swept() {
     let of = |size: &str, load: &str, delay: i64| {
         let runs = (0..3).map(|index| run([delay + index; 4])).collect();
         condition(&format!("{size} {load}"), &[("size", size), ("load", load), ("wait", "block")], runs)
@@ -185,16 +185,6 @@ fn a_numeric_factor_is_swept_and_two_factors_are_mapped() {
     }
     assert_eq!(numbers(&sweep.series[0].marks)[0], [64.0, 10_000.0, 12_000.0]);
     assert!(matches!(sweep.x.scale, Scale::Log(..)));
-    let mut names_alone = factorial(&[("wait", &["block", "spin", "busy-poll"]), ("tag:host", &["1", "2", "3"])]);
-    names_alone[8].runs = vec![run([0; 4])];
-    let figures = plots(names_alone);
-    let map = named(&figures, "heat-map");
-    let cells = &map.series[0].marks;
-    assert_eq!((cells.len(), cells[0].darkness, map.x.names().map(<[String]>::len)), (9, 0.1, Some(3)));
-    assert_eq!((cells[8].text.as_str(), cells[8].darkness), ("lost", 1.0));
-    assert!(map.caption.contains("Of 1 of 17 runs the p50 is infinite"), "{}", map.caption);
-    let of_two_rows = plots(factorial(&[("wait", &["block", "spin", "busy-poll"]), ("tag:host", &["1", "2"])]));
-    assert!(of_two_rows.iter().all(|figure| !figure.name.starts_with("heat-map")));
 }
 
 /// The comparison of two groups of runs, the second `shift` µs slower.
@@ -427,8 +417,11 @@ fn ten_thousand_conditions_are_bounded() {
     assert!(tail.caption.contains("9,808 conditions are not shown."), "{}", tail.caption);
 }
 
+/// A factor with its levels.
+type Factor<'a> = (&'a str, &'a [&'a str]);
+
 /// Conditions of these factors, each with two runs of delays of its number.
-fn factorial(factors: &[(&str, &[&str])]) -> Vec<PlotCondition> {
+fn factorial(factors: &[Factor]) -> Vec<PlotCondition> {
     let all = factors.iter().fold(vec![Vec::new()], |all: Vec<Vec<(&str, &str)>>, (factor, levels)| {
         all.iter().flat_map(|one| levels.iter().map(move |level| [&one[..], &[(*factor, *level)]].concat())).collect()
     });
@@ -438,7 +431,7 @@ fn factorial(factors: &[(&str, &[&str])]) -> Vec<PlotCondition> {
 
 #[test]
 fn every_condition_of_several_factors_has_a_place_of_its_own() {
-    let cases: [(&[(&str, &[&str])], usize, usize); 5] = [
+    let cases: [(&[Factor], usize, usize); 5] = [
         (&[("load", &["none", "cpu=20%", "cpu=80%"])], 0, 3),
         (&[("load", &["none", "cpu=20%", "cpu=50%", "cpu=80%"]), ("transport", &["tcp", "udp"])], 2, 4),
         (&[("size", &["1", "2", "3", "4", "5", "6", "7", "8", "9"])], 2, 9),
@@ -462,7 +455,7 @@ fn every_condition_of_several_factors_has_a_place_of_its_own() {
 
 #[test]
 fn a_recipe_has_its_words_its_published_lines_and_its_prediction() {
-    let sweep = |name: &str, factors: &[(&str, &[&str])]| {
+    let sweep = |name: &str, factors: &[Factor]| {
         let recipe = crate::recipe::find(name);
         let all = figures(&PlotInput { conditions: factorial(factors), comparisons: None, recipe });
         named(&all, "sweep").clone()
