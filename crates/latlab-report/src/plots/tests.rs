@@ -473,7 +473,7 @@ fn a_recipe_has_its_words_its_published_lines_and_its_prediction() {
     let published: Vec<_> = dds.series.iter().filter(|series| series.beside > 0).collect();
     assert_eq!((published.len(), published[0].name.as_str()), (8, "best effort, Xeon, 1 GbE"));
     // Halves in µs, doubled.
-    assert_eq!(numbers(&published[0].marks)[0], [32.0, 48e3]);
+    assert_eq!(numbers(&published[0].marks)[0], [32.0, 50e3]);
     assert!(csv(&dds).contains("\nkeyed,\"reliable, Pi 4, 1 GbE\",63000,,,1730000\n"), "{}", csv(&dds));
     let wakeups = sweep("wakeup-governor", &[("interval", &["10ms", "100ms", "1s"]), ("via", &["select"])]);
     let predicted = wakeups.series.last().expect("series");

@@ -159,7 +159,7 @@ impl<'a> ShownRow<'a> {
     }
 }
 
-/// `median of 9 runs, 10,000 probes each, 3 lost in all; cpu=80% reached 79.8 %`
+/// `mean of 9 runs, 10,000 probes each, 3 lost in all; cpu=80% reached 79.8 %`
 fn basis(row: &PublishedRow, measured: &MeasuredRow, published: &Published) -> String {
     let of_load = |ReachedLoad { unit, achieved, is_reached }: &ReachedLoad| {
         let (load, reached) = (row.factors.get("load")?, load_figure(unit, *achieved));

@@ -86,8 +86,8 @@ no load
  raw data   3.636    7.162  14.723
  here       0.021   (0.150)   lost
                    ≥ 0.100
-            median of 9 runs, 10,000 probes each, 3 lost in all; `cpu=80%`
-            reached only 47 %
+            mean of 9 runs, 10,000 probes each, 3 lost in all; `cpu=80%` reached
+            only 47 %
             sender: AF_XDP, generic, queue 1 of a0 · reflector: XDP_TX, native,
             at b0
 CPU load
@@ -97,8 +97,8 @@ not measured yet: CPU load
 not possible here: `xdp`
 ( ) too few effective observations beyond it; `--full` has more · ≥ lower bound
 (95 %)
-lost: infinite, since the figures of half of the runs or more lie among their
-lost probes
+lost: infinite, since the figure of a run or more lies among its lost probes
+of several runs: geometric means of their figures, as in comparisons
 ";
     let not_possible = || Some("not possible here: `xdp`".to_owned());
     assert_eq!(drawn(&table(&results(pi, None), not_possible())), expected);
@@ -115,7 +115,7 @@ CPU load
              sender: AF_XDP, generic, queue 1 of a0 · reflector: XDP_TX, native,
              at b0
  round trip  0.042   (0.300)   lost
-measured: median of 9 runs, 10,000 probes each, 3 lost in all; `cpu=80%` reached
+measured: mean of 9 runs, 10,000 probes each, 3 lost in all; `cpu=80%` reached
 only 47 %
 ";
     assert!(shown.contains(expected), "{shown}");
