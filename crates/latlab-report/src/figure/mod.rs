@@ -36,7 +36,7 @@ pub struct Series {
     pub name: String,
     /// Number of its colour and dash pattern, below [`draw::LOOKS`].
     pub colour: usize,
-    /// Index of its panel.
+    /// Its panel: an index of [`Figure::panels`], 0 without any.
     pub panel: usize,
     /// 0 of what was measured. Others, such as publications, are thin lines beside it, with dashes of their own.
     pub beside: usize,
