@@ -47,7 +47,7 @@ CUT = """most => [...document.querySelectorAll('#results .scroll')].slice(0, mos
     .flatMap(table => [table, ...table.querySelectorAll('th, td')]).filter(each => each.checkVisibility() && each.scrollWidth > each.clientWidth + 1).map(each => each.innerText.slice(0, 60))"""
 # Alone on their pages, without what has the colours of their series.
 PLOTS_ALONE = """@media print {
-    body > :not(main), main > :not(#plots), #plots > :not(figure), .plot > :not(.canvas), .legend { display: none !important; }
+    body > :not(main), main > :not(#plots), #plots > :not(figure), .plot > :not(.panels), .legend { display: none !important; }
     figure.plot { break-before: page; margin: 0; }
     @page { margin: 10mm; }
 }"""

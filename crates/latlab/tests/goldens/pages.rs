@@ -60,6 +60,7 @@ fn lines_of(recipe: &str) -> String {
         "udp-loopback-matrix" => {
             vec![format!("run {recipe} --reboots --dry-run")]
         }
+        "aa" => Vec::new(),
         _ => ["lab", "127.0.0.1:9"].map(|target| format!("run {recipe} {target} --quick --dry-run")).to_vec(),
     };
     shown.into_iter().chain(planned).chain(more).collect::<Vec<_>>().join("\n")
