@@ -34,7 +34,7 @@ pub struct Figure {
 pub struct Series {
     /// Its name in the legend. One without a name belongs to the named one of its colour.
     pub name: String,
-    /// Number of its colour and dash pattern, below [`draw::LOOKS`].
+    /// Number of its colour and dash pattern.
     pub colour: usize,
     /// Its panel: an index of [`Figure::panels`], 0 without any.
     pub panel: usize,
