@@ -194,7 +194,7 @@ impl ReachedLoad {
 pub struct MistakenFigures {
     pub mean: f64,
     pub p999: f64,
-    /// The correlation of neighbours, which is no mistake.
+    /// The correlation of neighbours, of all values as they are.
     pub lag_one: f64,
 }
 

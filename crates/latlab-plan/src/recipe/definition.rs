@@ -60,9 +60,8 @@ pub struct Answer {
     pub verdict: Option<String>,
     #[serde(default)]
     pub otherwise: String,
-    /// With `{from}` and `{to}` for the figures, `{share}` for that part of the second which the first is not, and `{change}`
-    /// for what the comparison says, if there is one:
-    /// `: higher, +10 %`.
+    /// Has `{from}` and `{to}` for the two figures, `{share}` for 1 − from/to, and `{change}` for what the comparison says, if
+    /// there is one: `: higher, +10 %`.
     pub text: String,
 }
 
@@ -85,6 +84,13 @@ pub struct Prediction {
     pub factor: String,
     pub share: f64,
     pub least_ns: f64,
+}
+
+impl Prediction {
+    /// The delay at a `level` of the factor, both in ns.
+    pub fn at(&self, level: f64) -> f64 {
+        (level * self.share).max(self.least_ns)
+    }
 }
 
 /// The separation of the blocks of a recipe.

@@ -55,7 +55,7 @@ struct GroupNames<'a> {
 struct PairNames {
     /// What distinguishes its groups: `select → poll`.
     contrast: String,
-    /// The same in a sentence: `with via poll instead of select`.
+    /// The same behind a comparative: ``with load `cpu=80%` than with `none` ``.
     sentence: String,
     /// ` (2 factors differ)`; empty if one does.
     several: String,
@@ -162,6 +162,8 @@ impl<'a> GroupNames<'a> {
             |levels: &Factors| self.words(&levels.clone().into_iter().filter(|(factor, _)| differs(factor)).collect());
         let is_shared = |factor: &str| !differs(factor) && !self.common.contains_key(factor);
         let factors: Vec<String> = baseline.levels.keys().filter(|factor| differs(factor)).cloned().collect();
+        // Parts of a publication's name belong to no factor.
+        let of = if factors.is_empty() || self.by_parts { String::new() } else { listed(&factors) + " " };
         let [baseline_words, candidate_words] = [own(&of_baseline), own(&of_candidate)];
         let several = match self.differing(row) {
             _ if self.by_parts => String::new(),
@@ -169,7 +171,7 @@ impl<'a> GroupNames<'a> {
             factors => format!(" ({factors} factors differ)"),
         };
         PairNames {
-            sentence: format!("with {} `{candidate_words}` than with `{baseline_words}`", listed(&factors)),
+            sentence: format!("with {of}`{candidate_words}` than with `{baseline_words}`"),
             contrast: format!("{baseline_words} → {candidate_words}"),
             several,
             shared: of_baseline.clone().into_iter().filter(|(factor, _)| is_shared(factor)).collect(),

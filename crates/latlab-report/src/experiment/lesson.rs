@@ -4,7 +4,7 @@ use super::published::{above, against_first};
 use crate::analysis::comparison::Comparisons;
 use crate::analysis::experiment::{ColumnFigure, MeasuredRow, MeasuredSystem, MistakenFigures, PublishedResults};
 use crate::plan::Factors;
-use crate::recipe::{Column, Lesson, Published, PublishedRow};
+use crate::recipe::{self, Column, Lesson, Prediction, Published, PublishedRow};
 use crate::stats::{MeanDifference, observations_needed};
 use crate::units::human::{grouped, parse_duration};
 
@@ -14,11 +14,12 @@ pub(super) fn recomputed(results: &PublishedResults, comparisons: Option<&Compar
         let rows = results.published.rows.iter().zip(&system.rows);
         let rows = rows.filter_map(|(row, measured)| Some((row, measured.as_ref().ok()?))).collect();
         let own = Measured { published: results.published, rows };
+        let stretch = || recipe::find(&results.recipe.name)?.pictures.prediction.as_ref();
         let text = match results.published.lesson {
             Lesson::IdsIncluded | Lesson::DistinctValues => own.mistaken(),
             Lesson::UntestedClaim => own.by_tests(comparisons),
             Lesson::HalfRoundTrip => own.halves(),
-            Lesson::SleepStretch => own.stretches(),
+            Lesson::SleepStretch => stretch().and_then(|stretch| own.stretches(stretch)),
         };
         Some(format!("{}, {}", if results.systems.len() > 1 { &system.name } else { "Here" }, text?))
     };
@@ -113,7 +114,7 @@ impl<'a> Measured<'a> {
     }
 
     /// The lateness through both calls, for one governor and without load.
-    fn stretches(&self) -> Option<String> {
+    fn stretches(&self, stretch: &Prediction) -> Option<String> {
         let through = |call: &str, factors: &Factors| {
             let wanted: Factors = factors.clone().into_iter().chain([("via".to_owned(), call.to_owned())]).collect();
             self.rows.iter().find(|(row, _)| row.factors == wanted).map(|(_, own)| self.shown(own, Column::Mean))
@@ -121,8 +122,7 @@ impl<'a> Measured<'a> {
         let pairs = self.rows.iter().filter_map(|(row, own)| {
             let (select, interval) = (row.factors.get("via")? == "select", row.factors.get("interval")?);
             let nanosleep = through("clock_nanosleep", &row.factors).filter(|_| select)?;
-            // In µs: 0.1 % of the sleep, and the timer slack of 50 µs at least.
-            let stretch = (parse_duration(interval).ok()?.0 as f64 / 1e6).max(50.0);
+            let stretch = stretch.at(parse_duration(interval).ok()?.0 as f64) / self.published.own_units;
             let (late, sleep) = (self.shown(own, Column::Mean), row.label.split(", ").next()?);
             Some((row.factors.get("set")?, format!("{sleep}: {late} / {nanosleep} / {stretch:.0}")))
         });

@@ -8,7 +8,7 @@ use super::layout::{Drawn, LINES, Layout, Levels, levels, words};
 use crate::figure::axis::{Axis, AxisUnit, ValueLimits};
 use crate::figure::{Figure, Mark, Series, Shape, spread};
 use crate::metric::Metric;
-use crate::recipe::{Column, Pictures, Prediction, Published, PublishedRow};
+use crate::recipe::{Column, Pictures, Published, PublishedRow};
 use crate::stats::FiveNumberSummary;
 use crate::units::human::{self, NetworkRate};
 
@@ -252,13 +252,12 @@ impl PublishedLine<'_> {
 /// The line of the recipe's prediction along the swept factor, in each panel.
 fn predicted<'a>(pictures: &'a Pictures, swept: &'a SweptFactor, panels: usize) -> impl Iterator<Item = Series> + 'a {
     let prediction = pictures.prediction.iter().filter(|it| it.factor == swept.name);
-    prediction.flat_map(move |Prediction { name, share, least_ns, .. }| {
+    prediction.flat_map(move |prediction| {
         let levels = ValueLimits::of(swept.values.values().copied());
-        let bend = least_ns / share;
+        let bend = prediction.least_ns / prediction.share;
         let ends = levels.map_or([bend; 2], |limits| [limits.min, limits.max]);
-        let marks: Vec<Mark> =
-            [ends[0], bend.clamp(ends[0], ends[1]), ends[1]].map(|x| Mark::point(x, (x * share).max(*least_ns))).into();
-        let line = Series { beside: 3, ..Series::new(name, PREDICTED, Shape::Line, marks) };
+        let marks = [ends[0], bend.clamp(ends[0], ends[1]), ends[1]].map(|x| Mark::point(x, prediction.at(x))).into();
+        let line = Series { beside: 3, ..Series::new(&prediction.name, PREDICTED, Shape::Line, marks) };
         (0..panels.max(1)).map(move |panel| line.clone().in_panel(panel))
     })
 }

@@ -19,7 +19,7 @@ pub use input::{PlotCondition, PlotInput};
 /// The figures of `input`, each with a name of its own, in the order of the page: the answer first, then distributions, then
 /// what happened over time. Their number and size are bounded, whatever the number of conditions, runs and probes.
 pub fn figures(input: &PlotInput) -> Vec<Figure> {
-    // One observation is a number, and not a distribution.
+    // One probe has no plots.
     if input.only_run().is_some_and(|run| run.n == 1) {
         return Vec::new();
     }

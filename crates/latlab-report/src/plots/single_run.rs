@@ -17,7 +17,7 @@ const LEAST_DARKNESS: f64 = 0.25;
 pub(super) const LOST_MARGIN: f64 = 0.05;
 
 pub(super) fn figures(run: &RunDistribution) -> Vec<Figure> {
-    // One probe takes no time, and its delay is no distribution.
+    // One probe has no course over time, and a single delay needs no histogram.
     let delays = [delays(run).filter(|_| run.n > 1).or_else(|| losses(run)), rates(run)];
     let hosts = HostQuantity::ALL.into_iter().filter(|_| run.duration_ns > Nanos::ZERO);
     delays.into_iter().chain(hosts.map(|quantity| host(run, quantity))).flatten().collect()
