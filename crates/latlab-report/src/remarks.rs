@@ -246,7 +246,15 @@ fn instrument(summaries: &[Summary]) -> String {
     // The bare loop measures round trips, and wake-ups have no authentication tag.
     let tag = tag.filter(|_| summaries.iter().any(|summary| summary.wakeups.is_none()));
     let bare = bare.filter(|_| summaries.iter().any(|summary| summary.wakeups.is_none() && summary.stream.is_none()));
-    [tag, bare].into_iter().flatten().fold(clock, |all, cost| format!("{all} · {cost}"))
+    [tag, pins(summaries), bare].into_iter().flatten().fold(clock, |all, cost| format!("{all} · {cost}"))
+}
+
+/// `ends on CPU 0 and 1`, if both are pinned and alike in all runs.
+fn pins(summaries: &[Summary]) -> Option<String> {
+    let of = |summary: &Summary| Some((summary.spec.here.cpu?, summary.spec.peer.as_ref()?.cpu?));
+    let (here, peer) = of(summaries.first()?)?;
+    let is_same = summaries.iter().all(|summary| of(summary) == Some((here, peer)));
+    is_same.then(|| format!("ends on CPU {here} and {peer}"))
 }
 
 /// `23.4 ns` or, if the costs differ, `23.4–25.1 ns`, in the unit that suits the largest; `None` without any.

@@ -8,7 +8,8 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use super::error::HostError;
 use super::root::{HostRoot, parse_cpu_list};
-use crate::host::facts::rights;
+use crate::facts::{ByCpu, CpuTopology};
+use crate::host::facts::{rights, topology};
 use crate::plan::EndSpec;
 use crate::units::Nanos;
 
@@ -41,9 +42,28 @@ pub fn leave_real_time() -> io::Result<()> {
 }
 
 /// The CPUs that the calling thread may use, ascending.
-pub(crate) fn allowed_cpus() -> Vec<u16> {
+pub fn allowed_cpus() -> Vec<u16> {
     let Ok(allowed) = sched_getaffinity(None) else { return Vec::new() };
     (0..CpuSet::MAX_CPU).filter(|cpu| allowed.is_set(*cpu)).filter_map(|cpu| u16::try_from(cpu).ok()).collect()
+}
+
+/// Two CPUs for the two ends of a measurement on this host: of two cores of one package where there are two, and without that
+/// of CPU 0, which serves most interrupts, where there are three. `None` if the calling thread may use one CPU only.
+pub fn two_cores() -> Option<[u16; 2]> {
+    two_of(&allowed_cpus(), &topology(&HostRoot::live()).unwrap_or_default())
+}
+
+fn two_of(allowed: &[u16], topology: &ByCpu<CpuTopology>) -> Option<[u16; 2]> {
+    let core = |cpu: &u16| topology.get(cpu).and_then(|it| it.siblings.as_deref());
+    let package = |cpu: &u16| topology.get(cpu).and_then(|it| it.package);
+    let is_first = |cpu: &u16| core(cpu).is_none() || allowed.iter().find(|it| core(it) == core(cpu)) == Some(cpu);
+    let cores: Vec<u16> = allowed.iter().copied().filter(is_first).collect();
+    let close: Vec<u16> = cores.iter().copied().filter(|cpu| package(cpu) == package(&cores[0])).collect();
+    let best = [&close, &cores, allowed].into_iter().find(|cpus| cpus.len() > 1)?;
+    match *best {
+        [0, one, other, ..] | [one, other, ..] => Some([one, other]),
+        _ => None,
+    }
 }
 
 /// The timer slack of the calling thread; `None` if unknown.
@@ -140,6 +160,28 @@ mod tests {
     use crate::plan::WaitMode;
 
     const FREE: EndSpec = EndSpec { wait: WaitMode::Block, cpu: None, fifo: None, mlock: false };
+
+    #[test]
+    fn two_ends_get_two_cores() {
+        for (cores, packages, allowed, expected) in [
+            (vec![], 1, vec![0, 1], Some([0, 1])),
+            (vec![], 1, vec![3], None),
+            (vec!["0", "1", "2", "3"], 1, vec![0, 1, 2, 3], Some([1, 2])),
+            (vec!["0-1", "2-3"], 1, vec![0, 1, 2, 3], Some([0, 2])),
+            (vec!["0", "1", "2", "3", "4", "5"], 2, vec![0, 1, 2, 3, 4, 5], Some([2, 4])),
+            (vec!["0,4", "1,5", "2,6", "3,7"], 1, vec![3, 5, 7], Some([3, 5])),
+        ] {
+            let of_cpu = |core: &str, cpu: u16| {
+                let (package, siblings) = (Some(i32::from(cpu) % packages), Some(core.to_owned()));
+                (cpu, CpuTopology { package, siblings, ..CpuTopology::default() })
+            };
+            let of_core = |core: &&str| {
+                parse_cpu_list(core).expect("a list").into_iter().map(|cpu| of_cpu(core, cpu)).collect::<Vec<_>>()
+            };
+            let topology = cores.iter().flat_map(of_core).collect();
+            assert_eq!(two_of(&allowed, &topology), expected, "{cores:?}");
+        }
+    }
 
     /// Placement belongs to a thread, so each case runs in one of its own.
     fn in_a_thread<T: Send>(case: impl FnOnce() -> T + Send) -> T {

@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::{Outcome, recovery};
 use crate::agent::remote_facts;
 use crate::cli::args::DoctorArgs;
+use crate::cli::value::Pin;
 use crate::console::{Console, Verbosity};
 use crate::diagnostics::{Failure, in_words};
 use crate::facts::{Finding, FindingSeverity};
@@ -61,7 +62,7 @@ fn far_findings(typed: &DoctorArgs, peer: &Target) -> Result<Vec<Finding>, Failu
 /// The bare loop under the planned conditions.
 fn bare_spec(typed: &DoctorArgs) -> BareSpec {
     let here = typed.ends.end();
-    let peer = EndSpec { cpu: typed.peer.peer_cpu, ..here };
+    let peer = EndSpec { cpu: typed.peer.peer_cpu.and_then(Pin::cpu), ..here };
     BareSpec { size_bytes: typed.size.unwrap_or(defaults::SIZE_BYTES), here, peer }
 }
 

@@ -14,7 +14,7 @@ use crate::analysis::{
     summarise, with_gates,
 };
 use crate::cli::args::{GateArgs, MeasuringArgs};
-use crate::cli::resolve::{MeasureJob, OutputSpec, expect_feasible_intervals};
+use crate::cli::resolve::{MeasureJob, OutputSpec, expect_a_free_cpu, expect_feasible_intervals};
 use crate::clock::{Clock, Monotonic};
 use crate::console::{Console, Progress, RedrawCost, Verbosity, leave_full_screen};
 use crate::diagnostics::{Caveat, Failure, Outcome, Severity, refused};
@@ -75,6 +75,7 @@ pub(super) fn run(
 ) -> Result<Outcome, Failure> {
     let (plan, is_live) = (&job.plan, typed.live.live);
     expect_feasible_intervals(&plan.runs)?;
+    expect_a_free_cpu(&plan.runs)?;
     let gates = gates(&typed.gates)?;
     gates.expect_judgeable(&plan.runs)?;
     let key = keys::find(&job.key)?;

@@ -179,8 +179,8 @@ fn settle(job: &RunJob) -> Result<SettledExperiment, Failure> {
 
 /// Refuses an `experiment` of `file` that would begin with intervals of probes that no host keeps.
 fn expect_feasible(experiment: &Experiment, file: &str) -> Result<(), Failure> {
-    let runs = experiment.conditions.iter().flat_map(|condition| &condition.plan.runs);
-    resolve::expect_feasible_intervals(runs).map_err(|error| {
+    let runs = || experiment.conditions.iter().flat_map(|condition| &condition.plan.runs);
+    resolve::expect_feasible_intervals(runs()).and_then(|()| resolve::expect_a_free_cpu(runs())).map_err(|error| {
         let Failure { message, cause, hint, .. } = error;
         let because = [Some(message), cause].into_iter().flatten().collect::<Vec<_>>().join(": ");
         Failure { hint, ..Failure::request(format!("cannot begin the experiment of `{file}`")).because(because) }

@@ -31,7 +31,6 @@ fn a_closed_loop_records_every_probe() {
         .stdout(contains("n 50 · lost 0"))
         .stdout(contains("bars are logarithmic"))
         .stdout(lacks("authenticated"))
-        .stdout(lacks("bare loop"))
         .stdout(lacks("\u{1b}"))
         .stderr(empty())
         .success();

@@ -56,7 +56,8 @@ fn one_recording_has_probes_and_wakeups() {
 
 #[test]
 fn an_unpinned_sender_has_a_wakeup_thread_on_each_usable_cpu() {
-    let ran = Latlab::new().line("ping -d 1s --warmup 0 -s 64,128 --with-wakeup 1ms:late=5ms --json").success();
+    let ran =
+        Latlab::new().line("ping -d 1s --warmup 0 -s 64,128 --cpu any --with-wakeup 1ms:late=5ms --json").success();
     for path in recordings(ran.directory()) {
         let recording = Recording::open(&path).expect("opens");
         let beside = recording.manifest().spec.concurrent_wakeups().expect("wake-ups").clone();

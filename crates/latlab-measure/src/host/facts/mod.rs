@@ -13,3 +13,4 @@ mod tests;
 pub use cgroup::memory_limit;
 pub use host::{boot_id, read, rights};
 pub use network::Interface;
+pub(crate) use processor::topology;

@@ -72,7 +72,8 @@ fn cpus(root: &HostRoot) -> Vec<u16> {
     cpus
 }
 
-fn topology(root: &HostRoot) -> Result<ByCpu<CpuTopology>, String> {
+/// The CPUs that are online.
+pub(crate) fn topology(root: &HostRoot) -> Result<ByCpu<CpuTopology>, String> {
     let topology_of = |cpu: u16| {
         let about = format!("{CPUS}/cpu{cpu}/topology");
         let topology = CpuTopology {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use crate::cli::options::AddressArgs;
-use crate::cli::value::{self, Tag, TypedTarget};
+use crate::cli::value::{self, Pin, Tag, TypedTarget};
 use crate::console::Verbosity;
 use crate::plan::{CompatOutput, LoadSpec, Protocol, SettingSpec, TransportKind, WaitMode, Warmup, defaults};
 use crate::units::Nanos;
@@ -116,9 +116,9 @@ pub struct EndArgs {
         hide_possible_values = true
     )]
     pub wait: Option<WaitMode>,
-    /// Pin the measuring thread to CPU N [default: not pinned]
-    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = value::cpu)]
-    pub cpu: Option<u16>,
+    /// Pin the measuring thread to CPU N; any: not pinned [default: a core of its own for local and lab with one flow, else any]
+    #[arg(long, value_name = "N|any", allow_hyphen_values = true, value_parser = value::pin)]
+    pub cpu: Option<Pin>,
     /// Run under SCHED_FIFO with priority PRIO, 1 to 99 [default: the system's scheduler]
     #[arg(long, value_name = "PRIO", allow_hyphen_values = true, hide_short_help = true, value_parser = value::whole::<u8>(1..=defaults::FIFO_MAX))]
     pub fifo: Option<u8>,
@@ -131,9 +131,9 @@ pub struct EndArgs {
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "How it runs")]
 pub struct PeerArgs {
-    /// Pin the other end to CPU N, where latlab starts it [default: not pinned]
-    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = value::cpu)]
-    pub peer_cpu: Option<u16>,
+    /// Pin the other end to CPU N, where latlab starts it; any: not pinned [default: as --cpu, another core]
+    #[arg(long, value_name = "N|any", allow_hyphen_values = true, value_parser = value::pin)]
+    pub peer_cpu: Option<Pin>,
 }
 
 /// What the summary says.

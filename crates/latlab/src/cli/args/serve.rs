@@ -22,7 +22,7 @@ use crate::units::Nanos;
          busy-poll: sleep in a kernel that polls the driver first.\n\
          This end only; the sender's `--wait` sets its own."
     )),
-    mut_arg("cpu", |cpu| cpu.help("Pin the answering thread to CPU N [default: not pinned]"))
+    mut_arg("cpu", |cpu| cpu.help("Pin the answering thread to CPU N [default: any]"))
 )]
 pub struct ServeArgs {
     #[command(flatten)]

@@ -9,7 +9,7 @@ use clap::Args;
 use super::{DdsArgs, XdpArgs, dds, xdp};
 use crate::cli::value::{self, Bind, TypedTarget, address_in, out_of_place};
 use crate::diagnostics::Failure;
-use crate::plan::{EndSpec, Family, PathSpec, Protocol, Target, TransportKind};
+use crate::plan::{Family, PathSpec, Protocol, Target, TransportKind};
 
 /// How the datagrams of a measurement leave this host.
 #[derive(Clone, Debug, Default, Args)]
@@ -161,14 +161,6 @@ fn agree(family: Option<Family>, bind: Option<IpAddr>, target: &Target, peer: Op
             Err(out_of_place(option, with, "they belong to two versions of IP", "leave one of them out"))
         }
         None => Ok(()),
-    }
-}
-
-/// The peer end, which is like the local one but on its own CPU; `None` if latlab does not start it.
-pub(in crate::cli) fn peer_end(target: &Target, cpu: Option<u16>, here: EndSpec) -> Option<EndSpec> {
-    match target {
-        Target::Local | Target::Lab | Target::Ssh { .. } | Target::Command { .. } => Some(EndSpec { cpu, ..here }),
-        Target::Host { .. } | Target::Log { .. } => None,
     }
 }
 

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use crate::cli::args::{OutputArgs, StoreArgs};
 use crate::cli::value::{Tag, unusable};
 use crate::diagnostics::Failure;
+use crate::host::placement;
 use crate::plan::defaults;
 
 /// Inputs of a command other than its arguments.
@@ -16,6 +17,8 @@ pub struct Environment {
     pub store: Option<PathBuf>,
     /// Random seed for options without an explicit seed.
     pub seed: u64,
+    /// Two CPUs for the two ends of a measurement on this host alone.
+    pub cores: Option<[u16; 2]>,
 }
 
 impl Environment {
@@ -29,7 +32,7 @@ impl Environment {
         let seed = getrandom::u32().map_err(|error| {
             Failure::world("cannot draw a random seed").because(error.to_string()).hint("use `--seed N`")
         })?;
-        Ok(Environment { store: store.map(Into::into), seed: u64::from(seed) })
+        Ok(Environment { store: store.map(Into::into), seed: u64::from(seed), cores: placement::two_cores() })
     }
 }
 

@@ -1,10 +1,14 @@
 //! What the commands that measure have in common: the end of a run, the schedule of its end, its conditions.
 
+use std::collections::BTreeSet;
+
 use super::environment::{output_spec, tags};
 use super::{Environment, OutputSpec, load, setting};
 use crate::cli::args::{EndArgs, MeasuringArgs, StopArgs};
 use crate::cli::options::KeySource;
+use crate::cli::value::Pin;
 use crate::diagnostics::Failure;
+use crate::host::placement;
 use crate::plan::{EndSpec, Plan, RunSpec, StopWhen, Target, WaitMode, Warmup, Work, defaults};
 
 #[derive(Clone, Debug, PartialEq)]
@@ -55,9 +59,45 @@ impl StopArgs {
 }
 
 impl EndArgs {
-    pub fn end(&self) -> EndSpec {
-        EndSpec { wait: self.wait.unwrap_or(WaitMode::Block), cpu: self.cpu, fifo: self.fifo, mlock: self.mlock }
+    /// The end here, and the one that latlab starts at `target`. On this host both are pinned, to two `cores` if it has them,
+    /// unless one of them may run anywhere.
+    pub fn ends(&self, peer: Option<Pin>, target: &Target, cores: Option<[u16; 2]>) -> (EndSpec, Option<EndSpec>) {
+        let is_here = matches!(target, Target::Local | Target::Lab) && ![self.cpu, peer].contains(&Some(Pin::Any));
+        let core = |other: Option<Pin>| {
+            let mut cores = cores.filter(|_| is_here)?.into_iter();
+            cores.find(|core| other != Some(Pin::Cpu(*core))).map(Pin::Cpu)
+        };
+        let cpu = self.cpu.or_else(|| core(peer));
+        let here = EndSpec { cpu: cpu.and_then(Pin::cpu), ..self.end() };
+        let peer = EndSpec { cpu: peer.or_else(|| core(cpu)).and_then(Pin::cpu), ..here };
+        let is_started = !matches!(target, Target::Host { .. } | Target::Log { .. });
+        (here, is_started.then_some(peer))
     }
+
+    pub fn end(&self) -> EndSpec {
+        let wait = self.wait.unwrap_or(WaitMode::Block);
+        EndSpec { wait, cpu: self.cpu.and_then(Pin::cpu), fifo: self.fifo, mlock: self.mlock }
+    }
+}
+
+/// Refuses `runs` whose spinning threads under SCHED_FIFO would leave no CPU of this host to anything else, the recording
+/// of the probes included.
+pub fn expect_a_free_cpu<'a>(runs: impl IntoIterator<Item = &'a RunSpec>) -> Result<(), Failure> {
+    let usable = placement::allowed_cpus().len();
+    let takes_all = |run: &RunSpec| {
+        let peer = run.peer.filter(|_| matches!(run.target, Target::Local | Target::Lab));
+        let spinners = [Some(run.here), peer].into_iter().flatten();
+        let spinners = spinners.filter(|end| end.fifo.is_some() && end.wait == WaitMode::Spin);
+        let pinned: BTreeSet<_> = spinners.clone().filter_map(|end| end.cpu).collect();
+        pinned.len() + spinners.filter(|end| end.cpu.is_none()).count() >= usable.max(1)
+    };
+    if !runs.into_iter().any(takes_all) {
+        return Ok(());
+    }
+    let cause = format!("they would leave none of the {usable} usable CPUs to the recording of the probes");
+    Err(Failure::request("cannot spin under SCHED_FIFO on every CPU")
+        .because(cause)
+        .hint("`--wait block`, or no `--fifo`"))
 }
 
 /// The number of slices of each of `runs`: 1 of a single run, else limited so that each slice has a probe.

@@ -26,7 +26,7 @@ pub use experiment::{ConditionSelection, ExperimentJob, FileError, TypedExperime
 pub use export::{ExportContent, ExportJob, RowFormat, export};
 pub use import::{ImportJob, import};
 pub use load::{LoadJob, hold};
-pub use measuring::MeasureJob;
+pub use measuring::{MeasureJob, expect_a_free_cpu};
 pub use ping::{expect_feasible_intervals, ping};
 pub use report::{FigureRequest, ReportDestination, ReportJob, report};
 pub use run::{AskedRecipe, RunJob, RunSource, recipes, run};

@@ -17,7 +17,7 @@ pub fn ping(typed: &PingArgs, environment: &Environment) -> Result<MeasureJob, F
     let transport = typed.probes.transport.unwrap_or_default();
     let target = dds::target(path::target(typed.target.as_ref(), protocol), transport, protocol);
     let key = path::key(&typed.path.way.key, &target, protocol)?;
-    let here = typed.ends.end();
+    let (here, peer) = typed.ends.ends(typed.peer.peer_cpu, &target, environment.cores);
     let ping = PingSpec {
         transport,
         protocol,
@@ -32,7 +32,7 @@ pub fn ping(typed: &PingArgs, environment: &Environment) -> Result<MeasureJob, F
         stop: typed.stop.stop(),
         warmup: typed.stop.warmup(),
         here,
-        peer: path::peer_end(&target, typed.peer.peer_cpu, here),
+        peer,
         authenticated: key != KeySource::None,
         ..measuring::run(&typed.measuring, Work::Ping(ping.clone()), target)?
     };
@@ -106,9 +106,35 @@ mod tests {
     fn resolve(line: &str) -> Result<MeasureJob, Failure> {
         let typed = ["latlab", "ping"].into_iter().chain(line.split_whitespace()).map(Into::into);
         match crate::cli::parse(typed).expect(line).command {
-            Command::Ping(args) => ping(&args, &Environment::default()),
+            Command::Ping(args) => ping(&args, &Environment { cores: Some([2, 3]), ..Environment::default() }),
             other => panic!("{other:?}"),
         }
+    }
+
+    #[test]
+    fn both_ends_on_this_host_have_a_core_each() {
+        let cases = [
+            ("local", [Some(2), Some(3)]),
+            ("local --cpu 3", [Some(3), Some(2)]),
+            ("local --cpu 7", [Some(7), Some(2)]),
+            ("local --cpu 1 --peer-cpu 1", [Some(1), Some(1)]),
+            ("local --cpu any --peer-cpu any", [None, None]),
+            ("ssh:pi3", [None, None]),
+        ];
+        for (line, expected) in cases {
+            let job = resolve(line).expect(line);
+            let run = &job.plan.runs[0];
+            assert_eq!([run.here.cpu, run.peer.and_then(|peer| peer.cpu)], expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn spinners_under_fifo_leave_a_cpu_free() {
+        let usable = crate::host::placement::allowed_cpus().len();
+        let refused = |line: &str| measuring::expect_a_free_cpu(&resolve(line).expect(line).plan.runs).is_err();
+        assert_eq!(refused("local --wait spin --fifo 5"), usable <= 2);
+        assert_eq!(refused("127.0.0.1 --wait spin --fifo 5"), usable <= 1);
+        assert!(!refused("local --wait spin") && !refused("local --fifo 5"));
     }
 
     #[test]

@@ -23,7 +23,9 @@ pub fn stream(typed: &StreamArgs, environment: &Environment) -> Result<MeasureJo
         }
         key => key,
     };
-    let here = typed.ends.end();
+    // Flows would share one CPU.
+    let cores = environment.cores.filter(|_| typed.packets.flows.is_none_or(|flows| flows == 1));
+    let (here, peer) = typed.ends.ends(typed.peer.peer_cpu, &target, cores);
     let streams = streams(typed, &target)?;
     let search = streams.first().and_then(|stream| stream.search.as_ref());
     let base = measuring::run(&typed.measuring, Work::Stream(streams[0].clone()), target)?;
@@ -31,7 +33,7 @@ pub fn stream(typed: &StreamArgs, environment: &Environment) -> Result<MeasureJo
         stop: stop(&typed.lasting, search),
         warmup: warmup(&typed.lasting, search),
         here,
-        peer: path::peer_end(&base.target, typed.peer.peer_cpu, here),
+        peer,
         authenticated: key != KeySource::None,
         judging: judging(typed, base.judging.clone()),
         ..base

@@ -163,6 +163,28 @@ pub fn cpu(typed: &str) -> Result<u16, Refusal> {
     whole(0..=defaults::CPU_MAX)(typed)
 }
 
+/// Where the measuring thread of an end runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pin {
+    /// Wherever the scheduler puts it.
+    Any,
+    Cpu(u16),
+}
+
+impl Pin {
+    pub const fn cpu(self) -> Option<u16> {
+        match self {
+            Pin::Any => None,
+            Pin::Cpu(cpu) => Some(cpu),
+        }
+    }
+}
+
+/// Parses a pin: `any`, or a CPU number without a check against the host.
+pub fn pin(typed: &str) -> Result<Pin, Refusal> {
+    if typed == "any" { Ok(Pin::Any) } else { cpu(typed).map(Pin::Cpu) }
+}
+
 /// Parses the CPUs of threads that sleep.
 pub fn wakeup_cpus(typed: &str) -> Result<WakeupCpus, Refusal> {
     match typed {
