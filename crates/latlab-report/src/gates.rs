@@ -60,7 +60,8 @@ fn words(result: &ValueGateResult, kind: Kind) -> String {
         (Some(GateReason::Unanswered), _) => nothing_answered(kind).into(),
         (Some(GateReason::Infinite), _) => "infinite, since it lies among probes without an answer in time".into(),
         (Some(GateReason::Unsupported), _) => {
-            let quantile = ColumnFigure::Unsupported { value: result.value, bound: result.lower_bound };
+            let quantile =
+                ColumnFigure::Unsupported { value: result.value, bound: result.lower_bound, is_small: false };
             format!("{}; too few effective observations lie beyond it", in_words(quantile, figure))
         }
         (Some(GateReason::MissingRuns), value) => {

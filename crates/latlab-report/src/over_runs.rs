@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::quantiles::{Cells, cells, cells_over_runs, column_above, column_of_two};
+use super::quantiles::{Cells, cells, column_above, column_of_two};
 use super::view::{ColumnView, RowView};
 use crate::analysis::Summary;
 use crate::analysis::comparison::{FigureScale, levels_of_run};
@@ -96,7 +96,7 @@ fn cells_of(figures: &[ColumnFigure], strata: &[usize], scale: FigureScale, show
     if strata.is_empty() {
         return cells(mean, shown);
     }
-    let [mean, _] = cells_over_runs(mean, &shown);
+    let [mean, _] = cells(mean, &shown);
     [mean, interval(figures, strata, scale, shown).unwrap_or_default()]
 }
 
@@ -182,7 +182,7 @@ pub(super) const LEGEND: &str = "\
 n and lost: sums over the runs; lowest and highest: of all runs; other figures: geometric means of the figures of the \
 runs, as in comparisons
 95 % interval: of that mean, from the spread of the runs inside of their blocks, of at least three runs more than blocks
-( ) in one run or more too few effective observations beyond it; lost: among the lost probes of one run or more";
+( ) a run has fewer than 10 values beyond it; lost: among the lost probes of one run or more";
 
 #[cfg(test)]
 mod tests {
@@ -196,7 +196,7 @@ mod tests {
 
     #[test]
     fn a_mean_of_runs_is_geometric_with_an_interval_inside_of_blocks() {
-        let weak = |value| ColumnFigure::Unsupported { value, bound: Some(1.0) };
+        let weak = |value| ColumnFigure::Unsupported { value, bound: Some(1.0), is_small: true };
         for (figures, strata, expected) in [
             (vec![Nothing, Nothing], &[0, 0][..], ["–", ""]),
             (vec![Lost], &[], ["lost", ""]),

@@ -26,18 +26,10 @@ pub(super) fn cells(figure: ColumnFigure, shown: impl Fn(f64) -> String) -> Cell
         ColumnFigure::Nothing => [ABSENT.into(), String::new()],
         ColumnFigure::Lost => [LOST.into(), String::new()],
         ColumnFigure::Known(value) => [shown(value), String::new()],
-        ColumnFigure::Unsupported { value, bound } => [
+        ColumnFigure::Unsupported { value, bound, .. } => [
             format!("({})", value.map_or_else(|| LOST.into(), &shown)),
             bound.map_or_else(|| NO_BOUND.into(), |bound| format!("{AT_LEAST}{}", shown(bound))),
         ],
-    }
-}
-
-/// The same over runs. A median among the lost probes is lost with or without support: it has no figure to doubt.
-pub(super) fn cells_over_runs(figure: ColumnFigure, shown: impl Fn(f64) -> String) -> Cells {
-    match figure {
-        ColumnFigure::Unsupported { value: None, .. } => cells(ColumnFigure::Lost, shown),
-        figure => cells(figure, shown),
     }
 }
 
@@ -82,11 +74,6 @@ fn cells_of(table: &TableView) -> impl Iterator<Item = &String> {
     table.columns().flat_map(|column| &column.cells)
 }
 
-/// Explains the marks in `cells`; `None` without marks.
-pub(super) fn legend<'a>(cells: impl IntoIterator<Item = &'a String>) -> Option<String> {
-    Some(joined(&marks(cells))).filter(|legend| !legend.is_empty())
-}
-
 fn joined(marks: &[&str]) -> String {
     marks.join(" · ").replace(" · ≤", "\n≤")
 }
@@ -113,7 +100,7 @@ mod tests {
 
     #[test]
     fn a_quantile_is_shown_with_what_the_data_say_of_it() {
-        let unsupported = |value, bound| ColumnFigure::Unsupported { value, bound };
+        let unsupported = |value, bound| ColumnFigure::Unsupported { value, bound, is_small: true };
         for (figure, shown, words) in [
             (ColumnFigure::Nothing, ["–", ""], "–"),
             (ColumnFigure::Lost, ["lost", ""], "lost"),

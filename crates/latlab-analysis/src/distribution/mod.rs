@@ -78,13 +78,13 @@ impl RunStatistics {
 /// The quantiles of [`RunStatistics`].
 const QUANTILES: [f64; 2] = [0.5, 0.99];
 
-/// The distribution of a recording, from two passes over its rows: the first gives the limits of the second.
+/// The distribution of `main`, a metric of the kind of a recording, or of the probes of a stream; from two passes over its rows: the first gives the limits of the second.
 ///
 /// # Errors
 /// If the rows cannot be read.
-pub fn distribution<S: ProbeSource>(source: &S) -> Result<RunDistribution, S::Error> {
+pub fn distribution<S: ProbeSource>(source: &S, main: Metric) -> Result<RunDistribution, S::Error> {
     let manifest = source.manifest();
-    let metric = if manifest.kind == Kind::Stream { Metric::RoundTripDelay } else { manifest.metric() };
+    let metric = if manifest.kind == Kind::Stream { Metric::RoundTripDelay } else { main };
     let mut measured = MeasuredSpan::default();
     let delays = if manifest.kind == Kind::Values {
         MetricSample::of_values(source)?.counted()

@@ -7,7 +7,7 @@ use crate::plan::{Target, Work};
 use crate::probe::{Fate, ProbeRecord};
 
 fn of(source: &InMemory) -> RunDistribution {
-    distribution(source).expect("rows in memory")
+    distribution(source, source.manifest.metric()).expect("rows in memory")
 }
 
 /// A closed loop of these delays in µs, a probe each ms; 0 is a lost probe.

@@ -24,6 +24,8 @@ pub enum ColumnFigure {
         value: Option<f64>,
         /// Its one-sided 95 % lower bound, if one exists.
         bound: Option<f64>,
+        /// Whether the run has too few values for it, however independent they are.
+        is_small: bool,
     },
     /// The quantile is infinite, as it lies among the lost.
     Lost,
@@ -46,7 +48,11 @@ impl ColumnFigure {
             Column::Quantile(q) => match description.quantiles.iter().find(|own| own.q == q) {
                 Some(own) if own.is_surely_lost() => ColumnFigure::Lost,
                 Some(own) if own.supported => known(own.value),
-                Some(own) => ColumnFigure::Unsupported { value: own.value, bound: own.lower_bound },
+                Some(own) => ColumnFigure::Unsupported {
+                    value: own.value,
+                    bound: own.lower_bound,
+                    is_small: description.n < observations_needed(q),
+                },
                 None => ColumnFigure::Nothing,
             },
         }
@@ -57,8 +63,8 @@ impl ColumnFigure {
         let twice = |value: Option<f64>| value.map(|value| 2.0 * value);
         match self {
             ColumnFigure::Known(value) => ColumnFigure::Known(2.0 * value),
-            ColumnFigure::Unsupported { value, bound } => {
-                ColumnFigure::Unsupported { value: twice(value), bound: twice(bound) }
+            ColumnFigure::Unsupported { value, bound, is_small } => {
+                ColumnFigure::Unsupported { value: twice(value), bound: twice(bound), is_small }
             }
             other => other,
         }
@@ -77,33 +83,23 @@ impl ColumnFigure {
         })
     }
 
-    /// The mean of the runs on `scale`: without support if one of the figures has none, then with the mean of their bounds,
-    /// where a known figure is its own bound; lost if one is.
+    /// The mean of the runs on `scale`; of one run its figure. Several runs differ by what depends within one, so that a mean
+    /// lacks support only if a run has too few values, and has no bound; it is lost if a figure is infinite.
     pub fn mean(runs: &[ColumnFigure], scale: FigureScale) -> ColumnFigure {
-        let known: Vec<ColumnFigure> = runs.iter().copied().filter(|run| *run != ColumnFigure::Nothing).collect();
-        let Some(value) = scale.mean(&ColumnFigure::values(&known)) else { return ColumnFigure::Nothing };
-        let bounds: Option<Vec<f64>> = known.iter().map(|run| run.bound()).collect();
-        let finite = |value: f64| Some(value).filter(|value| value.is_finite());
-        match known.iter().any(|run| matches!(run, ColumnFigure::Unsupported { .. })) {
-            _ if known.contains(&ColumnFigure::Lost) => ColumnFigure::Lost,
-            false => ColumnFigure::Known(value),
-            true => ColumnFigure::Unsupported {
-                value: finite(value),
-                bound: bounds.and_then(|bounds| scale.mean(&bounds)).and_then(finite),
-            },
+        if let [one] = runs {
+            return *one;
+        }
+        let Some(mean) = scale.mean(&ColumnFigure::values(runs)) else { return ColumnFigure::Nothing };
+        match runs.iter().any(|run| matches!(run, ColumnFigure::Unsupported { is_small: true, .. })) {
+            _ if !mean.is_finite() => ColumnFigure::Lost,
+            true => ColumnFigure::Unsupported { value: Some(mean), bound: None, is_small: true },
+            false => ColumnFigure::Known(mean),
         }
     }
 
     /// The values of the runs that have one, with or without support; those of lost ones are +∞.
     pub fn values(runs: &[ColumnFigure]) -> Vec<f64> {
         runs.iter().filter(|run| **run != ColumnFigure::Nothing).map(|run| run.value_or_infinite()).collect()
-    }
-
-    fn bound(self) -> Option<f64> {
-        match self {
-            ColumnFigure::Unsupported { bound, .. } => bound,
-            exact => Some(exact.value_or_infinite()),
-        }
     }
 
     fn value_or_infinite(self) -> f64 {
@@ -119,8 +115,8 @@ impl ColumnFigure {
         let scaled = |value: Option<f64>| value.map(|value| value / unit);
         match self {
             ColumnFigure::Known(value) => ColumnFigure::Known(value / unit),
-            ColumnFigure::Unsupported { value, bound } => {
-                ColumnFigure::Unsupported { value: scaled(value), bound: scaled(bound) }
+            ColumnFigure::Unsupported { value, bound, is_small } => {
+                ColumnFigure::Unsupported { value: scaled(value), bound: scaled(bound), is_small }
             }
             other => other,
         }
@@ -213,7 +209,8 @@ pub fn mistaken_figures(published: &Published, runs: &[Vec<i64>]) -> Option<Mist
         let values: Vec<f64> = figures.iter().map(|run| run[place]).collect();
         FigureScale::of(values.iter().copied(), false).mean(&values)
     };
-    Some(MistakenFigures { mean: mean(0)?, p999: mean(1)?, lag_one: mean(2)? })
+    let lag_one = figures.iter().map(|run| run[2]).sum::<f64>() / figures.len() as f64;
+    Some(MistakenFigures { mean: mean(0)?, p999: mean(1)?, lag_one })
 }
 
 /// The correlation of each value with the next; `None` if they do not vary.
@@ -429,24 +426,23 @@ mod tests {
 
     #[test]
     fn the_mean_is_unsupported_or_lost_if_one_of_its_runs_is() {
-        let weak = |value, bound| ColumnFigure::Unsupported { value: Some(value), bound };
-        let infinite = |bound| ColumnFigure::Unsupported { value: None, bound };
+        let weak = |value, is_small| ColumnFigure::Unsupported { value, bound: Some(1.0), is_small };
+        let small = |value| ColumnFigure::Unsupported { value: Some(value), bound: None, is_small: true };
         for (runs, mean) in [
             (vec![Known(3.0), Known(1.0)], Known(2.0)),
             (vec![Known(3.0), Lost, Known(1.0)], Lost),
-            (vec![Known(3.0), weak(7.0, Some(1.0))], weak(5.0, Some(2.0))),
-            (vec![weak(6.0, Some(5.0)), weak(8.0, None)], weak(7.0, None)),
-            (vec![infinite(Some(3.0)), weak(6.0, Some(2.0))], infinite(Some(2.5))),
-            (vec![weak(6.0, None), Lost], Lost),
+            (vec![Known(3.0), weak(Some(7.0), true)], small(5.0)),
+            (vec![Known(3.0), weak(Some(7.0), false)], Known(5.0)),
+            (vec![weak(None, true), weak(Some(6.0), true)], Lost),
             (vec![Nothing, Known(4.0)], Known(4.0)),
-            (vec![Nothing], Nothing),
             (vec![], Nothing),
         ] {
             assert_eq!(ColumnFigure::mean(&runs, FigureScale::Linear), mean, "{runs:?}");
         }
         let geometric = ColumnFigure::mean(&[Known(1.0), Known(4.0)], FigureScale::Logarithmic);
         assert!(matches!(geometric, Known(mean) if (mean - 2.0).abs() < 1e-12), "{geometric:?}");
-        assert_eq!(weak(3e6, Some(2e6)).in_units_of(1e6), weak(3.0, Some(2.0)));
+        let halved = weak(Some(3e6), true).in_units_of(1e6);
+        assert!(matches!(halved, ColumnFigure::Unsupported { value: Some(3.0), .. }), "{halved:?}");
     }
 
     fn matrix() -> &'static Published {

@@ -188,7 +188,7 @@ pub struct Published {
 
 /// The sources of most publications.
 fn from_raw_data() -> [String; 2] {
-    ["published", "raw data"].map(str::to_owned)
+    ["published", "recomputed"].map(str::to_owned)
 }
 
 /// The sample that the figures of a publication describe.
@@ -252,6 +252,9 @@ pub struct PublishedRow {
     /// Figures computed from the publication's raw data, or on its second test system; empty if these are not published.
     #[serde(default, deserialize_with = "figures")]
     pub recomputed: Vec<Option<f64>>,
+    /// Stands behind the basis of the measured figures.
+    #[serde(default)]
+    pub note: String,
     /// The published difference to the first row at 95 % confidence, if there is one.
     pub against_first: Option<MeanDifference>,
 }

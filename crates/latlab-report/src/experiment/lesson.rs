@@ -1,6 +1,6 @@
 //! The lesson of a publication, recomputed from the runs measured here: a sentence or two.
 
-use super::published::{above, against_first};
+use super::published::{against_first, measured_cell};
 use crate::analysis::comparison::Comparisons;
 use crate::analysis::experiment::{ColumnFigure, MeasuredRow, MeasuredSystem, MistakenFigures, PublishedResults};
 use crate::plan::Factors;
@@ -39,7 +39,7 @@ impl<'a> Measured<'a> {
     }
 
     fn number(&self, value: f64) -> String {
-        above(ColumnFigure::Known(value), self.published.decimals)
+        measured_cell(ColumnFigure::Known(value), self.published.decimals)
     }
 
     fn figure(&self, measured: &MeasuredRow, column: Column) -> ColumnFigure {
@@ -49,7 +49,7 @@ impl<'a> Measured<'a> {
 
     /// The figure of `column` as a table shows it, without marks.
     fn shown(&self, measured: &MeasuredRow, column: Column) -> String {
-        above(self.figure(measured, column), self.published.decimals).replace(['(', ')'], "")
+        measured_cell(self.figure(measured, column), self.published.decimals).replace(['(', ')'], "")
     }
 
     /// What the mistake makes of the mean, beside the correct figures; with the ids also of p99.9, in the first and the last row.
@@ -95,7 +95,8 @@ impl<'a> Measured<'a> {
     fn halves(&self) -> Option<String> {
         let (row, own) = self.shared().next()?;
         let median = self.figure(own, Column::Quantile(0.5));
-        let (half, whole) = (self.shown(own, Column::Quantile(0.5)), above(median.doubled(), self.published.decimals));
+        let (half, whole) =
+            (self.shown(own, Column::Quantile(0.5)), measured_cell(median.doubled(), self.published.decimals));
         let whole = whole.replace(['(', ')'], "");
         let q = self.published.columns.iter().filter_map(|column| column.quantile()).reduce(f64::max)?;
         let (needed, n) = (observations_needed(q), own.singletons);

@@ -47,10 +47,9 @@ fn not_possible(report: &ExperimentReport) -> Option<String> {
     impossible_words(&impossible, &possible).map(|words| format!("not possible here: {words}"))
 }
 
-/// The results of the report but for comparisons, published figures and what a page has as a plot; the form of ministat is
-/// `plot_width` characters wide.
-pub(crate) fn other_results(report: &ExperimentReport, plot_width: usize) -> Vec<Part> {
-    [results(report, plot_width, None), single_condition(report)].concat()
+/// The results of the report but for comparisons, published figures and what a page has as a plot.
+pub(crate) fn other_results(report: &ExperimentReport) -> Vec<Part> {
+    [results(report, None), single_condition(report)].concat()
 }
 
 /// The parts of the report in their order, published figures first.
@@ -61,7 +60,7 @@ fn parts(report: &ExperimentReport, plot_width: usize, width: usize) -> Vec<Part
     // A comparison has this caveat itself.
     let missing: Vec<_> = report.missing_caveat().filter(|_| report.comparisons.is_none()).into_iter().collect();
     let mut parts: Vec<Part> =
-        published_parts(report).into_iter().chain(results(report, plot_width, Some(width))).collect();
+        published_parts(report).into_iter().chain(results(report, Some([plot_width, width]))).collect();
     parts.extend(comparisons.into_iter().flatten());
     parts.extend(single_condition(report));
     parts.push(Part::Caveats(caveat_views(&missing)));
@@ -69,8 +68,8 @@ fn parts(report: &ExperimentReport, plot_width: usize, width: usize) -> Vec<Part
     parts
 }
 
-fn results(report: &ExperimentReport, plot_width: usize, width: Option<usize>) -> Vec<Part> {
-    let spread = report.spread.as_ref().map(|runs| spread::parts(runs, plot_width, width));
+fn results(report: &ExperimentReport, widths: Option<[usize; 2]>) -> Vec<Part> {
+    let spread = report.spread.as_ref().map(|runs| spread::parts(runs, widths));
     let aa_test = report.aa_test.as_ref().map(|test| Part::Table(aa_test::table(test)));
     spread.into_iter().flatten().chain(aa_test).collect()
 }

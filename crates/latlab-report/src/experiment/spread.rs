@@ -32,14 +32,14 @@ fn classic(view: &RunSpread, plot_width: usize) -> Option<Part> {
     view.is_testable.then(|| Part::Text(TextBlock { title, text: ministat::render(&groups, form) }))
 }
 
-/// Plots, quartiles and medians of blocks; box plots are `width` characters wide, if there are any, the form of ministat
-/// `plot_width`.
-pub(super) fn parts(view: &RunSpread, plot_width: usize, width: Option<usize>) -> Vec<Part> {
-    let text = |width| plots(view, width).join("\n");
+/// Plots, quartiles and medians of blocks; the form of ministat and box plots have these `widths` in characters, if there
+/// are any.
+pub(super) fn parts(view: &RunSpread, widths: Option<[usize; 2]>) -> Vec<Part> {
     let title = format!("spread of the runs, {}", view.unit);
-    let plots = width.map(|width| Part::Text(TextBlock { title, text: text(width) }));
+    let boxes = |width| Part::Text(TextBlock { title, text: plots(view, width).join("\n") });
     let tables = std::iter::once(quartiles(view)).chain(blocks(view)).map(Part::Table);
-    let plots = classic(view, plot_width).into_iter().chain(plots);
+    let plots = widths.map(|[classic, width]| self::classic(view, classic).into_iter().chain([boxes(width)]));
+    let plots = plots.into_iter().flatten();
     let boots = (!view.is_rehearsal).then(|| boots(view));
     plots.chain(tables).chain([Part::Notes(boots.into_iter().collect())]).collect()
 }
@@ -163,7 +163,7 @@ mod tests {
     }
 
     fn shown(view: &RunSpread) -> String {
-        crate::text::render(&parts(view, 46, Some(46)), Style { width: 46, ..Style::PLAIN })
+        crate::text::render(&parts(view, Some([46, 46])), Style { width: 46, ..Style::PLAIN })
     }
 
     #[test]

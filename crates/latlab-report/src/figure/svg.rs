@@ -41,9 +41,8 @@ const PANEL_NAME: f64 = 16.0;
 const RIGHT: f64 = 22.0;
 /// Space below the area for ticks and the label of the horizontal axis.
 const BOTTOM: f64 = 40.0;
-/// Least distance between two labels, and between two names below the area.
+/// Least distance between two labels.
 const GAP: f64 = 8.0;
-const NAME_DISTANCE: f64 = 34.0;
 /// The width that names beside the left axis may have, their most lines, and the distance of these.
 const NAMES_WIDTH: f64 = 200.0;
 const NAME_LINES: usize = 6;
@@ -415,7 +414,7 @@ fn in_words(axis: &Axis, shape: Shape, values: &[f64]) -> String {
     words.join(if shape == Shape::Boxes { ", " } else { " " }).trim_start().into()
 }
 
-/// The labels of an axis of `length` that begins at `begin`.
+/// The labels of an axis of `length` that begins at `begin`. Names stand to the left alone.
 fn labels(axis: &Axis, begin: f64, length: f64, is_left: bool) -> Vec<AxisLabel> {
     let Some(names) = axis.names() else {
         let extent = |label: &str| if is_left { TICK_SIZE + GAP / 2.0 } else { text_width(label) + GAP };
@@ -424,15 +423,12 @@ fn labels(axis: &Axis, begin: f64, length: f64, is_left: bool) -> Vec<AxisLabel>
         let ticks = axis.ticks(length, extent).into_iter();
         return ticks.map(|tick| AxisLabel { at: at(tick.position), lines: lines(tick.label), whole: None }).collect();
     };
-    let place = length / names.len() as f64;
-    // Below the area every second, third, … name, if there are too many.
-    let stride = if is_left { 1 } else { (NAME_DISTANCE / place).ceil() as usize };
     let label = |(index, name): (usize, &String)| {
-        let lines = if is_left { in_lines(name, NAME_LINES) } else { vec![cut(name, place * stride as f64 - GAP)] };
+        let lines = in_lines(name, NAME_LINES);
         let whole = (lines.join(" ") != *name).then(|| name.clone());
         AxisLabel { at: begin + axis.scale.position(index as f64) * length, lines, whole }
     };
-    names.iter().enumerate().step_by(stride).map(label).collect()
+    names.iter().enumerate().map(label).collect()
 }
 
 /// A text that is cut where it would not fit `width`.

@@ -21,13 +21,11 @@ use super::{comparison, gates, remarks};
 use crate::analysis::Summary;
 use crate::facts::LoadReport;
 use crate::metric::Metric;
+use crate::recipe;
 use crate::units::human::shell_word;
 
 pub use input::{PageCondition, PageExperiment, PageInput};
 pub use reported_run::ReportedRun;
-
-/// Columns of texts of fixed width: a printed page has no more.
-const TEXT_COLUMNS: usize = 100;
 
 /// The content of a page.
 pub fn page_view(input: PageInput<'_>) -> PageView {
@@ -78,6 +76,7 @@ fn results(input: &PageInput<'_>, conditions: &[TableRow<'_>], of_runs: Vec<Tabl
     let (compared, others) = ("The comparison is", "the tables of conditions and runs are");
     let mut parts = vec![Part::Notes(sentences::other_metric(input, compared, others, &further).into_iter().collect())];
     let tables = |tables: Vec<TableView>| tables.into_iter().map(Part::Table);
+    parts.push(Part::Notes(set_ups(input).into_iter().collect()));
     parts.extend(input.experiment.into_iter().flat_map(|it| published_parts(it.report)));
     let of_conditions = condition_tables(conditions, input.showing);
     if of_conditions.is_empty() {
@@ -86,8 +85,16 @@ fn results(input: &PageInput<'_>, conditions: &[TableRow<'_>], of_runs: Vec<Tabl
         parts.extend(tables(of_conditions));
         parts.push(Part::Details("Every run".into(), tables(of_runs).collect()));
     }
-    parts.extend(input.experiment.into_iter().flat_map(|it| other_results(it.report, TEXT_COLUMNS)));
+    parts.extend(input.experiment.into_iter().flat_map(|it| other_results(it.report)));
     parts
+}
+
+/// Where the published figures come from, and those measured here.
+fn set_ups(input: &PageInput<'_>) -> Option<String> {
+    let facts = input.experiment?.report.recipe.as_ref()?;
+    let recipe = recipe::find(&facts.name).filter(|recipe| recipe.published.is_some())?;
+    let machine = reported_run::machine(input.runs).map(|machine| format!(", {machine}")).unwrap_or_default();
+    Some(format!("Published: {}. Here: `{}`{machine}. Compare directions, not values.", recipe.origin, facts.target))
 }
 
 fn plots(input: &PageInput<'_>) -> Vec<Part> {

@@ -156,6 +156,16 @@ pub(super) fn hosts(runs: &[ReportedRun]) -> Vec<Part> {
     merged.iter().flat_map(|host| [Part::Heading(host.name.clone()), Part::Remarks(host.remarks())]).collect()
 }
 
+/// The CPU, the CPUs and the kernel of the first host.
+pub(super) fn machine(runs: &[ReportedRun]) -> Option<String> {
+    let host = runs.first()?.hosts.first()?;
+    let fact = |name: &str| host.facts[FACTS.iter().position(|(own, _)| *own == name)?].first();
+    let cpus = fact("CPUs online").map(|cpus| format!("CPUs {cpus}"));
+    let known =
+        fact("CPU").cloned().into_iter().chain(cpus).chain(fact("kernel").map(|kernel| format!("kernel {kernel}")));
+    Some(known.collect::<Vec<_>>().join(", ")).filter(|words| !words.is_empty())
+}
+
 /// A host with its facts in one run or several.
 #[derive(Clone, Debug, PartialEq)]
 struct ReportedHost {

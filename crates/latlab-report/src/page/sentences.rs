@@ -34,6 +34,10 @@ fn asked(input: &PageInput<'_>) -> Option<(&'static Published, &'static Asked)> 
 /// The sentences with which the recipe answers its question; empty without figures.
 fn answer(input: &PageInput<'_>) -> String {
     let Some((published, asked)) = asked(input) else { return String::new() };
+    // A mean over hosts is of none of them.
+    if input.experiment.is_some_and(|it| it.report.published.as_ref().is_some_and(|it| it.systems.len() > 1)) {
+        return String::new();
+    }
     let sentence = |answer: &Answer| {
         let is_of = |levels: &Factors, group: &RunGroup| published.has_levels(levels, &group.levels);
         let row = input.comparisons.and_then(|comparisons| {

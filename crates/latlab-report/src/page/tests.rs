@@ -353,7 +353,7 @@ fn largest_distribution() -> RunDistribution {
         rates: StreamRates { offered: rate(1.0), delivered: rate(0.91), lost: rate(0.09) },
         host: [Side::Local, Side::Peer].into_iter().flat_map(of_side).map(series).collect(),
         duration_ns: Nanos(592_592_587_680),
-        ..distribution(&source([40])).expect("rows in memory")
+        ..distribution(&source([40]), Metric::RoundTripDelay).expect("rows in memory")
     }
 }
 

@@ -26,8 +26,13 @@ fn source(delays_us: impl IntoIterator<Item = i64>) -> InMemory {
     InMemory { batch: 1_000, ..InMemory::of(CLOSED, delays_us.into_iter().enumerate().map(row).collect()) }
 }
 
+fn plots_of(source: &InMemory) -> Vec<Figure> {
+    let run = distribution(source, source.manifest.metric()).expect("rows in memory");
+    plots(vec![condition("a", &[], vec![run])])
+}
+
 fn run(delays_us: impl IntoIterator<Item = i64>) -> RunDistribution {
-    distribution(&source(delays_us)).expect("rows in memory")
+    distribution(&source(delays_us), Metric::RoundTripDelay).expect("rows in memory")
 }
 
 fn condition(name: &str, levels: &[(&str, &str)], runs: Vec<RunDistribution>) -> PlotCondition {
@@ -159,7 +164,7 @@ fn figures_of_wake_ups_do_not_name_probes() {
     let rows = (0..9).map(|seq| scheduled(seq, seq as i64 * 1_000, 0, 60 + seq as i64)).collect();
     let mut source = InMemory::of(EVERY_MS, rows);
     source.manifest.kind = Kind::Wakeup;
-    let figures = plots(vec![condition("a", &[], vec![distribution(&source).expect("rows in memory")])]);
+    let figures = plots_of(&source);
     assert_eq!(names(&figures), ["tail", "percentiles", "histogram", "over-time"]);
     for figure in &figures {
         let words = [&figure.caption, &figure.x.label, &figure.y.label];
@@ -499,7 +504,7 @@ fn the_time_axis_of_refused_probes_does_not_name_a_measured_one() {
     let row = |seq: i64| scheduled(seq as u64, seq * 100_000, 0, 60);
     let host_axis = |rows: Vec<ProbeRecord>| {
         let source = InMemory { hosts: host_samples(), ..InMemory::of(EVERY_MS, rows) };
-        let figures = plots(vec![condition("a", &[], vec![distribution(&source).expect("rows in memory")])]);
+        let figures = plots_of(&source);
         named(&figures, "host-busy").x.label.clone()
     };
     assert_eq!(host_axis((0..4).map(row).collect()), "time since the first measured probe");
@@ -513,7 +518,7 @@ fn a_stream_and_its_host_share_a_time_axis() {
         |start_ms, packets| stream_interval(start_ms, IntervalCounts::Offered { packets, refused: 0, skipped: 0 });
     let mut source = InMemory::of_stream(1, vec![offered(0, 200), offered(100, 100), offered(200, 100)]);
     source.hosts = host_samples();
-    let figures = plots(vec![condition("a", &[], vec![distribution(&source).expect("rows in memory")])]);
+    let figures = plots_of(&source);
     assert_eq!(names(&figures), ["rates", "host-busy"]);
     let rates = named(&figures, "rates");
     assert_eq!(numbers(&rates.series[0].marks)[..2], [vec![0.0, 2e6], vec![1e8, 1e6]]);

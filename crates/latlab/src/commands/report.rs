@@ -21,6 +21,7 @@ use crate::console::Console;
 use crate::diagnostics::Failure;
 use crate::experiment::{ReportReader, file_text, is_experiment, read_named_state, runs_directory};
 use crate::facts::CommandLine;
+use crate::metric::Metric;
 use crate::plan::{Kind, RunSpec, distinct_names};
 use crate::platform::ownership::quoted;
 use crate::platform::parallel_map;
@@ -37,7 +38,7 @@ use crate::units::human::{counted, nearest};
 /// Reads what `job` names, and writes the report, which is made by `command_line`.
 pub(super) fn run(job: &ReportJob, command_line: &CommandLine, console: &Console) -> Result<Outcome, Failure> {
     let found = found(job, console)?;
-    let runs = read_runs(&found.conditions, job, console)?;
+    let runs = read_runs(&found, job, console)?;
     let figures = figures_of(&found, runs.distributions);
     let several = counted(runs.facts.len(), "recording");
     let document = match &job.figure {
@@ -225,8 +226,12 @@ fn read_experiment(directory: &Path, console: &Console) -> Result<ReadExperiment
     Ok(ReadExperiment { report, file: file_text(directory)? })
 }
 
+/// The conditions that are compared, without those that are impossible here: a note names these.
 fn conditions_of(comparisons: &Comparisons) -> Vec<FoundCondition> {
+    let impossible =
+        |levels: &BTreeMap<String, String>| comparisons.groups.impossible.iter().any(|it| it.factors == *levels);
     let groups = comparisons.groups.groups.iter().zip(names_of_groups(&comparisons.groups));
+    let groups = groups.filter(|(group, _)| !group.runs.is_empty() || !impossible(&group.levels));
     let condition = |(group, name): (&RunGroup, String)| FoundCondition {
         name,
         levels: group.levels.clone(),
@@ -314,9 +319,11 @@ struct RunOnPage {
 const RUNS_WITH_INTERVALS: usize = 8;
 
 /// Reads the runs of all `conditions`, several at a time, each with bounded memory.
-fn read_runs(conditions: &[FoundCondition], job: &ReportJob, console: &Console) -> Result<ReadRuns, Failure> {
-    let paths: Vec<&PathBuf> = conditions.iter().flat_map(|condition| &condition.runs).collect();
-    let read = |path: &&PathBuf| match read_run(path, paths.len(), job) {
+fn read_runs(found: &FoundReport, job: &ReportJob, console: &Console) -> Result<ReadRuns, Failure> {
+    let paths: Vec<&PathBuf> = found.conditions.iter().flat_map(|condition| &condition.runs).collect();
+    let published = found.experiment.as_ref().and_then(|it| it.report.published.as_ref());
+    let metric = published.map(|results| results.published.metric);
+    let read = |path: &&PathBuf| match read_run(path, paths.len(), metric, job) {
         Ok(run) => ControlFlow::Continue(Ok(run)),
         Err(failure) => ControlFlow::Break(Err(failure)),
     };
@@ -334,9 +341,13 @@ fn read_runs(conditions: &[FoundCondition], job: &ReportJob, console: &Console) 
     Ok(all)
 }
 
-fn read_run(path: &Path, count: usize, job: &ReportJob) -> Result<ReadRun, Failure> {
+/// `metric` is what the page is about instead of the main metric of its runs.
+fn read_run(path: &Path, count: usize, metric: Option<Metric>, job: &ReportJob) -> Result<ReadRun, Failure> {
     let recording = Recording::open(path)?;
-    let mut distribution = distribution(&recording)?;
+    let kind = recording.manifest().kind;
+    let metric =
+        metric.filter(|metric| kind.metrics().contains(metric)).unwrap_or_else(|| recording.manifest().metric());
+    let mut distribution = distribution(&recording, metric)?;
     if count > 1 {
         // Only the figures of a single run show them.
         distribution.over_time = None;
@@ -350,8 +361,9 @@ fn read_run(path: &Path, count: usize, job: &ReportJob) -> Result<ReadRun, Failu
     let manifest = recording.manifest();
     let judging = job.judging.over(None, &manifest.spec.judging)?;
     let half = judging.half;
-    let (intervals, metrics) = (count <= RUNS_WITH_INTERVALS, measure_and_report::metrics(false));
-    let summary = summarise(&recording, &SummaryOptions { judging, intervals, metrics })?;
+    let metrics = measure_and_report::metrics(false).into_iter().chain([metric]).collect();
+    let options = SummaryOptions { judging, intervals: count <= RUNS_WITH_INTERVALS, metrics };
+    let summary = Summary { metric, ..summarise(&recording, &options)? };
     let page = RunOnPage { summary, facts: ReportedRun::of(manifest), half };
     Ok(ReadRun { note, distribution, page: Some(page) })
 }

@@ -48,7 +48,6 @@ fn lab_measures_every_condition_as_its_label_says() {
         "x v4, no checksum\n",
         "@ v6, no offload\n",
         "IQR",
-        "Here, against `v4, no checksum` by ministat's test:",
         "`--quick` is a rehearsal",
     ] {
         assert!(printed.contains(words), "{words} is not in\n{printed}");
@@ -58,7 +57,7 @@ fn lab_measures_every_condition_as_its_label_says() {
         let measured = &row["measured"];
         assert_eq!(measured["runs"], 5, "{label}: {row:#}");
         assert!(measured["n"].as_u64() > Some(0) && measured["figures"][2]["value"].as_f64() > Some(0.0), "{row:#}");
-        assert_eq!(row["against_first"]["measured"]["proven"].is_boolean(), label != CELLS[0], "{row:#}");
+        assert!(row["against_first"]["measured"].is_null(), "a rehearsal tests nothing: {row:#}");
     }
     let spread = &document["experiment"]["spread"];
     let cells = spread["cells"].as_array().expect("cells");

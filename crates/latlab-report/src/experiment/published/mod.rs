@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::analysis::experiment::{
     ColumnFigure, MeasuredRow, MeasuredSystem, PublishedResults, ReachedLoad, Unmeasured,
 };
-use crate::quantiles::{Cells, LOST, cells_over_runs, legend};
+use crate::quantiles::{LOST, cells};
 use crate::recipe::{Column, FiguresOf, Published, PublishedRow};
 use crate::remarks::past_the_stack;
 use crate::stats::MeanDifference;
@@ -19,6 +19,9 @@ const AGAINST: &str = "ministat's test";
 const MEAN_IS_LOST: &str = "lost: infinite, since the figure of a run or more lies among its lost probes";
 const MEANS_OF_RUNS: &str = "means are arithmetic here, as those of ministat, and geometric in comparisons";
 const MEANS: &str = "of several runs: geometric means of their figures, as in comparisons";
+const MEANS_OF_EXTREMES: &str =
+    "of several runs: geometric means of their figures, of minima and maxima too, as in comparisons";
+const SMALL: &str = "( ) a run has fewer than 10 values beyond it";
 
 /// The publication with the measured figures, a row for each source of figures; of a publication of halves a further one has
 /// the measured figures doubled. Below it stands `not_possible`, which names what was not measured.
@@ -29,7 +32,7 @@ pub(super) fn table(results: &PublishedResults, not_possible: Option<String>) ->
     let mut table = table_of(results.published, &rows, not_possible);
     if results.recipe.scale != "full" {
         // What stands in brackets takes longer runs.
-        table.legend = table.legend.replacen(" · ≥", "; `--full` has more · ≥", 1);
+        table.legend = table.legend.replacen(SMALL, &format!("{SMALL}; `--full` has more"), 1);
     }
     table
 }
@@ -50,35 +53,35 @@ fn table_of(published: &Published, rows: &[ShownRow<'_>], remark: Option<String>
             lines.push(section, RowView::of(source), cells, String::new());
         }
         for (system, measured) in shown.figures() {
-            let cells = measured.figures.iter().map(|figure| above(*figure, published.decimals));
+            let cells = measured.figures.iter().map(|figure| measured_cell(*figure, published.decimals));
             let cells = cells.chain(measured.against_first.map(against_first)).collect();
             let basis = if common.is_some() { String::new() } else { basis(shown.row, measured, published) };
-            let bounds = bounds(measured, published.decimals);
-            let has_bounds = bounds.iter().any(|bound| !bound.is_empty());
-            let [beside, below] = if has_bounds { [String::new(), basis] } else { [basis, String::new()] };
-            lines.push(section, RowView::of(system), cells, beside);
-            if has_bounds {
-                lines.push(section, RowView::below(""), bounds, below);
-            }
+            lines.push(section, RowView::of(system), cells, basis);
             if let Some(row) = lines.rows.last_mut() {
                 row.notes = measured.xdp.iter().filter_map(past_the_stack).collect();
             }
             if let Some(whole) = &published.whole {
-                let figures = measured.figures.iter().map(|figure| above(figure.doubled(), published.decimals));
+                let figures = measured.figures.iter().map(|figure| measured_cell(figure.doubled(), published.decimals));
                 lines.push(section, RowView::of(whole), figures.collect(), String::new());
             }
         }
     }
-    let is_lost = lines.cells.iter().flatten().any(|cell| cell == LOST);
-    let lost = is_lost.then(|| MEAN_IS_LOST.to_owned());
+    let has = |mark: fn(&String) -> bool| lines.cells.iter().flatten().any(mark);
+    let lost = has(|cell| cell == LOST).then(|| MEAN_IS_LOST.to_owned());
+    let small = has(|cell| cell.starts_with('(')).then(|| SMALL.to_owned());
     let mut measured = rows.iter().flat_map(ShownRow::figures);
     let is_arithmetic = published.figures_of == FiguresOf::Runs;
     let has_means = measured
         .any(|(_, measured)| measured.runs > 1 && (!is_arithmetic || published.columns.contains(&Column::Mean)));
-    let means = has_means.then(|| if is_arithmetic { MEANS_OF_RUNS } else { MEANS }.to_owned());
+    let means = match is_arithmetic {
+        true => MEANS_OF_RUNS,
+        false if published.columns.contains(&Column::Max) => MEANS_OF_EXTREMES,
+        false => MEANS,
+    };
+    let means = has_means.then(|| means.to_owned());
     let not_yet = labels(rows, Unmeasured::NotYet).map(|labels| format!("not measured yet: {labels}"));
     let common = common.map(|basis| format!("measured: {basis}"));
-    let legend = [common, not_yet, remark, legend_of_bounds(published, rows), lost, means];
+    let legend = [common, not_yet, remark, small, lost, means];
     let legend = legend.into_iter().flatten().collect::<Vec<_>>().join("\n");
     TableView { legend, ..lines.table(&published.heading, published) }
 }
@@ -169,7 +172,8 @@ fn basis(row: &PublishedRow, measured: &MeasuredRow, published: &Published) -> S
             format!("; `{load}` reached only {reached}")
         })
     };
-    format!("{}{}", sample(measured, published), measured.load.as_ref().and_then(of_load).unwrap_or_default())
+    let load = measured.load.as_ref().and_then(of_load).unwrap_or_default();
+    format!("{}{load}{}", sample(measured, published), row.note)
 }
 
 fn sample(measured: &MeasuredRow, published: &Published) -> String {
@@ -206,20 +210,34 @@ struct FigureLine<'a> {
     cells: Vec<String>,
 }
 
+/// Takes the figures of one source from a row.
+type SourceOf = fn(&PublishedRow) -> &Vec<Option<f64>>;
+
 /// The published lines of figures of a row.
 fn known_lines<'a>(row: &PublishedRow, published: &'a Published) -> Vec<FigureLine<'a>> {
-    let plain = |figure: &Option<f64>| figure.map_or(ABSENT.into(), |figure| number(figure, published.decimals));
-    let known = published.sources.iter().zip([&row.published, &row.recomputed]);
-    let known = known.filter(|(_, figures)| !figures.is_empty());
-    let line = |(source, figures): (&'a String, &Vec<Option<f64>>)| FigureLine {
-        source,
-        cells: figures.iter().map(plain).collect(),
+    let sources: [SourceOf; 2] = [|row| &row.published, |row| &row.recomputed];
+    let known = published.sources.iter().zip(sources).filter(|(_, of)| !of(row).is_empty());
+    let line = |(source, of): (&'a String, SourceOf)| {
+        // As many decimals as that source has in the column.
+        let decimals = |place: usize| {
+            let column = published.rows.iter().filter_map(|row| *of(row).get(place)?);
+            column.map(|figure| decimals_of(figure, published.decimals)).max().unwrap_or_default()
+        };
+        let cell = |(place, figure): (usize, &Option<f64>)| {
+            figure.map_or(ABSENT.into(), |figure| number(figure, decimals(place)))
+        };
+        FigureLine { source, cells: of(row).iter().enumerate().map(cell).collect() }
     };
     let mut lines: Vec<FigureLine<'a>> = known.map(line).collect();
     if let (Some(first), Some(difference)) = (lines.first_mut(), row.against_first) {
         first.cells.push(against_first(difference));
     }
     lines
+}
+
+/// The decimals of a figure, at most `most`.
+fn decimals_of(figure: f64, most: usize) -> usize {
+    (0..most).find(|decimals| format!("{figure:.decimals$}").parse() == Ok(figure)).unwrap_or(most)
 }
 
 /// A figure with so many decimals; with all that it has if it would be 0 otherwise.
@@ -241,31 +259,12 @@ pub(super) fn against_first(difference: MeanDifference) -> String {
     }
 }
 
-/// `12.345`; `(12.345)` if it is an unsupported quantile; `lost` if lost probes make it infinite, without a bound below it; `–`
-/// if unknown.
-fn cells(figure: ColumnFigure, decimals: usize) -> Cells {
-    cells_over_runs(figure, |value| number(value, decimals))
-}
-
-/// The first of the two.
-pub(super) fn above(figure: ColumnFigure, decimals: usize) -> String {
-    let [figure, _] = cells(figure, decimals);
+/// `12.345`; `(12.345)` if it is an unsupported quantile; `lost` if lost probes make it infinite; `–` if unknown.
+pub(super) fn measured_cell(figure: ColumnFigure, decimals: usize) -> String {
+    // Three digits, as every figure of latlab.
+    let digits = |value: f64| if value == 0.0 { 0 } else { (2.0 - value.abs().log10().floor()).max(0.0) as usize };
+    let [figure, _] = cells(figure, |value| number(value, decimals.max(digits(value))));
     figure
-}
-
-/// What stands below the measured figures: the lower bounds of those without support.
-fn bounds(measured: &MeasuredRow, decimals: usize) -> Vec<String> {
-    let bound = |figure: &ColumnFigure| {
-        let [_, bound] = cells(*figure, decimals);
-        bound
-    };
-    measured.figures.iter().map(bound).collect()
-}
-
-/// Explains the lower bounds of all rows; `None` if there are none.
-fn legend_of_bounds(published: &Published, rows: &[ShownRow<'_>]) -> Option<String> {
-    let measured = rows.iter().flat_map(ShownRow::figures);
-    legend(measured.flat_map(|(_, measured)| bounds(measured, published.decimals)).collect::<Vec<_>>().iter())
 }
 
 /// The publication with the measured figures, as the value of a key of `latlab.compare/1`.
@@ -323,7 +322,7 @@ fn figure_document(figure: &ColumnFigure) -> Value {
     };
     match figure {
         ColumnFigure::Known(value) => of(Some(*value), None, None),
-        ColumnFigure::Unsupported { value, bound } => of(*value, *bound, Some("not-supported")),
+        ColumnFigure::Unsupported { value, bound, .. } => of(*value, *bound, Some("not-supported")),
         ColumnFigure::Lost => of(None, None, Some("lost")),
         ColumnFigure::Nothing => of(None, None, Some("no-figure")),
     }

@@ -16,7 +16,7 @@ fn of_probes(rows: Vec<PublishedRow>) -> Published {
         unit: "ms".into(),
         decimals: 3,
         half: true,
-        sources: ["published", "raw data"].map(Into::into),
+        sources: ["published", "recomputed"].map(Into::into),
         whole: None,
         figures_of: FiguresOf::Singletons,
         columns: vec![Column::Mean, Column::Quantile(0.99), Column::Max],
@@ -40,19 +40,7 @@ fn row(
 ) -> PublishedRow {
     let (published, recomputed) = (published.to_vec(), recomputed.to_vec());
     let factors = Factors::from([("load".to_owned(), "cpu=80%".to_owned())]);
-    PublishedRow { label: label.into(), factors, published, recomputed, against_first }
-}
-
-#[test]
-fn rows_without_a_figure_share_a_line() {
-    let pi = of_probes(vec![
-        row("UDP", &[Some(1.8), None, Some(14.7)], &[], None),
-        row("AF_XDP, no load", &[], &[], None),
-        row("AF_XDP, CPU load", &[], &[], None),
-    ]);
-    let text = drawn(&publication(&pi));
-    assert!(text.ends_with("\nnot published: AF_XDP, no load; AF_XDP, CPU load\n"), "{text}");
-    assert_eq!(text.matches("AF_XDP").count(), 2, "{text}");
+    PublishedRow { label: label.into(), factors, published, recomputed, against_first, note: String::new() }
 }
 
 #[test]
@@ -63,7 +51,7 @@ fn the_columns_are_those_of_the_publication() {
     let pi = kept(of_probes(rows.clone()));
     let figures = vec![
         ColumnFigure::Known(0.021),
-        ColumnFigure::Unsupported { value: Some(0.15), bound: Some(0.1) },
+        ColumnFigure::Unsupported { value: Some(0.15), bound: None, is_small: true },
         ColumnFigure::Lost,
     ];
     let at = |interface: &str, queue| XdpFacts { interface: interface.into(), queue, native: false, zero_copy: false };
@@ -80,25 +68,24 @@ fn the_columns_are_those_of_the_publication() {
     };
     let expected = "\
 round trip without reflector dwell, halved, ms
-              Ave     99 %     Max
+                Ave    99 %     Max
 no load
- published  1.821        –  14.723
- raw data   3.636    7.162  14.723
- here       0.021   (0.150)   lost
-                   ≥ 0.100
-            mean of 9 runs, 10,000 probes each, 3 lost in all; `cpu=80%` reached
-            only 47 %
-            sender: AF_XDP, generic, queue 1 of a0 · reflector: XDP_TX, native,
-            at b0
+ published   1.821        –  14.723
+ recomputed  3.636    7.162  14.723
+ here        0.0210  (0.150)   lost
+             mean of 9 runs, 10,000 probes each, 3 lost in all; `cpu=80%`
+             reached only 47 %
+             sender: AF_XDP, generic, queue 1 of a0 · reflector: XDP_TX, native,
+             at b0
 CPU load
- published  1.821        –  14.723
- raw data   3.636    7.162  14.723
+ published   1.821        –  14.723
+ recomputed  3.636    7.162  14.723
 not measured yet: CPU load
 not possible here: `xdp`
-( ) too few effective observations beyond it; `--full` has more · ≥ lower bound
-(95 %)
+( ) a run has fewer than 10 values beyond it; `--full` has more
 lost: infinite, since the figure of a run or more lies among its lost probes
-of several runs: geometric means of their figures, as in comparisons
+of several runs: geometric means of their figures, of minima and maxima too, as
+in comparisons
 ";
     let not_possible = || Some("not possible here: `xdp`".to_owned());
     assert_eq!(drawn(&table(&results(pi, None), not_possible())), expected);
@@ -109,12 +96,11 @@ of several runs: geometric means of their figures, as in comparisons
     let expected = "
 CPU load
  published   1.821        –  14.723
- raw data    3.636    7.162  14.723
- ssh:pi3     0.021   (0.150)   lost
-                    ≥ 0.100
+ recomputed  3.636    7.162  14.723
+ ssh:pi3     0.0210  (0.150)   lost
              sender: AF_XDP, generic, queue 1 of a0 · reflector: XDP_TX, native,
              at b0
- round trip  0.042   (0.300)   lost
+ round trip  0.0420  (0.300)   lost
 measured: mean of 9 runs, 10,000 probes each, 3 lost in all; `cpu=80%` reached
 only 47 %
 ";
@@ -130,15 +116,11 @@ only 47 %
 #[test]
 fn a_figure_among_the_lost_has_no_bound_and_is_explained() {
     let pi = kept(of_probes(vec![row("CPU load", &[Some(1.8), None, Some(14.7)], &[], None)]));
-    let figures = vec![
-        ColumnFigure::Known(0.06),
-        ColumnFigure::Unsupported { value: None, bound: Some(0.07) },
-        ColumnFigure::Lost,
-    ];
+    let figures = vec![ColumnFigure::Known(0.06), ColumnFigure::Lost, ColumnFigure::Lost];
     let here = MeasuredRow { figures, runs: 5, singletons: 60, lost: 5, ..bare() };
     let text = drawn(&table(&measured(pi, vec![Ok(here)]), None));
     assert!(
-        text.contains("\n here       0.060  lost    lost  mean of 5 runs") && text.contains("\nlost: infinite"),
+        text.contains("\n here       0.0600  lost  lost  mean of 5 runs") && text.contains("\nlost: infinite"),
         "{text}"
     );
     assert!(!text.contains('≥') && !text.contains("( )"), "{text}");
