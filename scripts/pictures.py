@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Renews the pictures of README.md and docs/report.md: one experiment on this host, three minutes on a quiet machine.
+"""Renews the pictures of README.md: one experiment on this host, three minutes on a quiet machine.
 
     scripts/pictures.py LATLAB [--experiment DIR] [--browser PATH]
 
-docs/figures/comparison.png shows a terminal with the end of `latlab run`, report.png and report-plots.png parts of the page
-that `latlab report` writes. Needs the package playwright (scripts/browser.txt) and a Chromium.
+docs/figures/comparison.png shows a terminal with the comparison of its runs, report.png the begin of the page of `latlab
+report`. Needs the package playwright (scripts/browser.txt) and a Chromium.
 """
 
 import argparse
@@ -91,8 +91,6 @@ def main():
         page = chromium.new_page(viewport={"width": 1280, "height": 800}, color_scheme="light")
         page.goto((work / "page.html").as_uri())
         page.screenshot(path=FIGURES / "report.png")
-        page.emulate_media(color_scheme="dark")
-        page.locator("figure.plot").first.screenshot(path=FIGURES / "report-plots.png")
         chromium.close()
 
 
