@@ -182,7 +182,7 @@ pub(super) const LEGEND: &str = "\
 n and lost: sums over the runs; lowest and highest: of all runs; other figures: geometric means of the figures of the \
 runs, as in comparisons
 95 % interval: of that mean, from the spread of the runs inside of their blocks, of at least three runs more than blocks
-( ) a run has fewer than 10 values beyond it; lost: among the lost probes of one run or more";
+( ) too few values beyond it, or of one run too few independent ones; lost: among the lost probes of one run or more";
 
 #[cfg(test)]
 mod tests {

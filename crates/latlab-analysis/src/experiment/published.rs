@@ -86,11 +86,12 @@ impl ColumnFigure {
     /// The mean of the runs on `scale`; of one run its figure. Several runs differ by what depends within one, so that a mean
     /// lacks support only if a run has too few values, and has no bound; it is lost if a figure is infinite.
     pub fn mean(runs: &[ColumnFigure], scale: FigureScale) -> ColumnFigure {
-        if let [one] = runs {
-            return *one;
+        let known: Vec<ColumnFigure> = runs.iter().copied().filter(|run| *run != ColumnFigure::Nothing).collect();
+        if let [one] = known[..] {
+            return one;
         }
-        let Some(mean) = scale.mean(&ColumnFigure::values(runs)) else { return ColumnFigure::Nothing };
-        match runs.iter().any(|run| matches!(run, ColumnFigure::Unsupported { is_small: true, .. })) {
+        let Some(mean) = scale.mean(&ColumnFigure::values(&known)) else { return ColumnFigure::Nothing };
+        match known.iter().any(|run| matches!(run, ColumnFigure::Unsupported { is_small: true, .. })) {
             _ if !mean.is_finite() => ColumnFigure::Lost,
             true => ColumnFigure::Unsupported { value: Some(mean), bound: None, is_small: true },
             false => ColumnFigure::Known(mean),

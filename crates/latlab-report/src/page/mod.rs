@@ -93,8 +93,10 @@ fn results(input: &PageInput<'_>, conditions: &[TableRow<'_>], of_runs: Vec<Tabl
 fn set_ups(input: &PageInput<'_>) -> Option<String> {
     let facts = input.experiment?.report.recipe.as_ref()?;
     let recipe = recipe::find(&facts.name).filter(|recipe| recipe.published.is_some())?;
-    let machine = reported_run::machine(input.runs).map(|machine| format!(", {machine}")).unwrap_or_default();
-    Some(format!("Published: {}. Here: `{}`{machine}. Compare directions, not values.", recipe.origin, facts.target))
+    let is_joint = input.experiment?.report.published.as_ref().is_some_and(|published| published.systems.len() > 1);
+    let machine = reported_run::machine(input.runs).filter(|_| !is_joint);
+    let here = machine.map(|machine| format!(" Here: {machine}; target `{}`.", facts.target)).unwrap_or_default();
+    Some(format!("Published: {}.{here} Compare directions, not values.", recipe.origin))
 }
 
 fn plots(input: &PageInput<'_>) -> Vec<Part> {

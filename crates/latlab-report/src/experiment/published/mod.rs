@@ -21,7 +21,7 @@ const MEANS_OF_RUNS: &str = "means are arithmetic here, as those of ministat, an
 const MEANS: &str = "of several runs: geometric means of their figures, as in comparisons";
 const MEANS_OF_EXTREMES: &str =
     "of several runs: geometric means of their figures, of minima and maxima too, as in comparisons";
-const SMALL: &str = "( ) a run has fewer than 10 values beyond it";
+const SMALL: &str = "( ) too few values beyond it, or of one run too few independent ones";
 
 /// The publication with the measured figures, a row for each source of figures; of a publication of halves a further one has
 /// the measured figures doubled. Below it stands `not_possible`, which names what was not measured.
@@ -67,7 +67,7 @@ fn table_of(published: &Published, rows: &[ShownRow<'_>], remark: Option<String>
         }
     }
     let has = |mark: fn(&String) -> bool| lines.cells.iter().flatten().any(mark);
-    let lost = has(|cell| cell == LOST).then(|| MEAN_IS_LOST.to_owned());
+    let lost = has(|cell| cell.contains(LOST)).then(|| MEAN_IS_LOST.to_owned());
     let small = has(|cell| cell.starts_with('(')).then(|| SMALL.to_owned());
     let mut measured = rows.iter().flat_map(ShownRow::figures);
     let is_arithmetic = published.figures_of == FiguresOf::Runs;

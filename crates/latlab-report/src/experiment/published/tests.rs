@@ -82,7 +82,8 @@ CPU load
  recomputed  3.636    7.162  14.723
 not measured yet: CPU load
 not possible here: `xdp`
-( ) a run has fewer than 10 values beyond it; `--full` has more
+( ) too few values beyond it, or of one run too few independent ones; `--full`
+has more
 lost: infinite, since the figure of a run or more lies among its lost probes
 of several runs: geometric means of their figures, of minima and maxima too, as
 in comparisons

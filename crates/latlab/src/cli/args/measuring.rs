@@ -116,7 +116,7 @@ pub struct EndArgs {
         hide_possible_values = true
     )]
     pub wait: Option<WaitMode>,
-    /// Pin the measuring thread to CPU N; any: not pinned [default: a core of its own for local and lab with one flow, else any]
+    /// Pin the measuring thread to CPU N; any: not pinned [default: without pins a core for each end of local and lab, else any]
     #[arg(long, value_name = "N|any", allow_hyphen_values = true, value_parser = value::pin)]
     pub cpu: Option<Pin>,
     /// Run under SCHED_FIFO with priority PRIO, 1 to 99 [default: the system's scheduler]
@@ -131,7 +131,7 @@ pub struct EndArgs {
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "How it runs")]
 pub struct PeerArgs {
-    /// Pin the other end to CPU N, where latlab starts it; any: not pinned [default: as --cpu, another core]
+    /// Pin the other end to CPU N, where latlab starts it; any: not pinned [default: as --cpu]
     #[arg(long, value_name = "N|any", allow_hyphen_values = true, value_parser = value::pin)]
     pub peer_cpu: Option<Pin>,
 }

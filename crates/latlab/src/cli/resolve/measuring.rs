@@ -59,17 +59,13 @@ impl StopArgs {
 }
 
 impl EndArgs {
-    /// The end here, and the one that latlab starts at `target`. On this host both are pinned, to two `cores` if it has them,
-    /// unless one of them may run anywhere.
+    /// The end here, and the one that latlab starts at `target`. On this host they have the two `cores`, if it has them and no
+    /// pin was typed.
     pub fn ends(&self, peer: Option<Pin>, target: &Target, cores: Option<[u16; 2]>) -> (EndSpec, Option<EndSpec>) {
-        let is_here = matches!(target, Target::Local | Target::Lab) && ![self.cpu, peer].contains(&Some(Pin::Any));
-        let core = |other: Option<Pin>| {
-            let mut cores = cores.filter(|_| is_here)?.into_iter();
-            cores.find(|core| other != Some(Pin::Cpu(*core))).map(Pin::Cpu)
-        };
-        let cpu = self.cpu.or_else(|| core(peer));
-        let here = EndSpec { cpu: cpu.and_then(Pin::cpu), ..self.end() };
-        let peer = EndSpec { cpu: peer.or_else(|| core(cpu)).and_then(Pin::cpu), ..here };
+        let is_here = matches!(target, Target::Local | Target::Lab) && self.cpu.is_none() && peer.is_none();
+        let [core, other] = cores.filter(|_| is_here).map_or([None; 2], |cores| cores.map(Some));
+        let here = EndSpec { cpu: self.cpu.map_or(core, Pin::cpu), ..self.end() };
+        let peer = EndSpec { cpu: peer.map_or(other, Pin::cpu), ..here };
         let is_started = !matches!(target, Target::Host { .. } | Target::Log { .. });
         (here, is_started.then_some(peer))
     }
@@ -83,18 +79,20 @@ impl EndArgs {
 /// Refuses `runs` whose spinning threads under SCHED_FIFO would leave no CPU of this host to anything else, the recording
 /// of the probes included.
 pub fn expect_a_free_cpu<'a>(runs: impl IntoIterator<Item = &'a RunSpec>) -> Result<(), Failure> {
-    let usable = placement::allowed_cpus().len();
+    // Isolated CPUs are none of these.
+    let usable = placement::allowed_cpus();
     let takes_all = |run: &RunSpec| {
         let peer = run.peer.filter(|_| matches!(run.target, Target::Local | Target::Lab));
         let spinners = [Some(run.here), peer].into_iter().flatten();
         let spinners = spinners.filter(|end| end.fifo.is_some() && end.wait == WaitMode::Spin);
-        let pinned: BTreeSet<_> = spinners.clone().filter_map(|end| end.cpu).collect();
-        pinned.len() + spinners.filter(|end| end.cpu.is_none()).count() >= usable.max(1)
+        let pinned: BTreeSet<_> =
+            spinners.clone().filter_map(|end| end.cpu).filter(|cpu| usable.contains(cpu)).collect();
+        pinned.len() + spinners.filter(|end| end.cpu.is_none()).count() >= usable.len()
     };
-    if !runs.into_iter().any(takes_all) {
+    if usable.is_empty() || !runs.into_iter().any(takes_all) {
         return Ok(());
     }
-    let cause = format!("they would leave none of the {usable} usable CPUs to the recording of the probes");
+    let cause = format!("they would leave none of the {} usable CPUs to the recording of the probes", usable.len());
     Err(Failure::request("cannot spin under SCHED_FIFO on every CPU")
         .because(cause)
         .hint("`--wait block`, or no `--fifo`"))

@@ -115,8 +115,8 @@ mod tests {
     fn both_ends_on_this_host_have_a_core_each() {
         let cases = [
             ("local", [Some(2), Some(3)]),
-            ("local --cpu 3", [Some(3), Some(2)]),
-            ("local --cpu 7", [Some(7), Some(2)]),
+            ("local --cpu 3", [Some(3), None]),
+            ("local --peer-cpu 7", [None, Some(7)]),
             ("local --cpu 1 --peer-cpu 1", [Some(1), Some(1)]),
             ("local --cpu any --peer-cpu any", [None, None]),
             ("ssh:pi3", [None, None]),
@@ -132,7 +132,7 @@ mod tests {
     fn spinners_under_fifo_leave_a_cpu_free() {
         let usable = crate::host::placement::allowed_cpus().len();
         let refused = |line: &str| measuring::expect_a_free_cpu(&resolve(line).expect(line).plan.runs).is_err();
-        assert_eq!(refused("local --wait spin --fifo 5"), usable <= 2);
+        assert_eq!(refused("local --cpu 0 --peer-cpu 1 --wait spin --fifo 5"), usable <= 2);
         assert_eq!(refused("127.0.0.1 --wait spin --fifo 5"), usable <= 1);
         assert!(!refused("local --wait spin") && !refused("local --fifo 5"));
     }
