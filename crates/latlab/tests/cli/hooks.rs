@@ -148,7 +148,7 @@ fn a_server_that_crashes_fails_its_run_which_is_never_judged() {
         &format!("service = \"./serve '{{build}}'\"\nwait-for = \"udp 127.0.0.1:{port}\"\n"),
     );
     let file = directory.path().join("x.toml");
-    let text = fs::read_to_string(&file).expect("text").replace("count = 20", "count = 40\ninterval = \"10ms\"");
+    let text = fs::read_to_string(&file).expect("text").replace("count = 20", "count = 100\ninterval = \"10ms\"");
     fs::write(&file, text).expect("written");
     let echo = server(directory.path(), "echo", 0);
     let shown = echo.display();

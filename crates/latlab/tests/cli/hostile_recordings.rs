@@ -103,7 +103,7 @@ fn an_experiment_that_is_swapped_for_a_link_is_not_written_through() {
 #[test]
 fn a_run_that_a_full_disk_ended_is_taken_again_when_there_is_space() {
     let home = tempfile::tempdir().expect("a temporary directory");
-    let file = "name = \"x\"\nkind = \"ping\"\n[base]\nduration = \"2s\"\nwarmup = 0\n\
+    let file = "name = \"x\"\nkind = \"ping\"\n[base]\ncount = 40_000\nwarmup = 0\n\
                 [factors]\nsize = [64, 256]\n[design]\nruns = 1\n";
     fs::write(home.path().join("x.toml"), file).expect("written");
     // Keeps going, and still does not go through all runs on the full disk.
