@@ -73,7 +73,7 @@ check equals '{"forest": {"interval": 3}, "tail": {"line": 2, "band": 2}, "perce
     "box-plots-p99": {"box": 2, "dot": 10}}' \
     --group "before=$work/equal-[0-4]" --group "after=$work/equal-[5-9]"
 # 1,000 recordings: a row each in the table, of which 400 are shown, and the first conditions, sizes and tags in figures.
-check conditions '{"page": {"figures": 4, "text": "The first 400 of 1,000 rows."}, "tail": {"line": 192, "dot": 0},
+check conditions '{"page": {"figures": 4, "still": true, "text": "The first 400 of 1,000 rows."}, "tail": {"line": 192, "dot": 0},
     "percentiles": {"line": 192}, "sweep": {"line": 10, "dot": 1000, "band": 10, "text": "<b>0</b>"}}' "$work/conditions"
 for recipe in "${recipes[@]}"; do
     wait "${rehearsals[$recipe]}" || { cat "$work/$recipe.txt"; failed=1; continue; }
