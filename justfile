@@ -20,6 +20,10 @@ lint:
 docs:
     RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps
 
+# the documents as a book in target/book; needs mdbook
+book:
+    mdbook build
+
 # lines of code, tests, goldens and documents, import circles: each with its ceiling
 shape:
     cargo test --quiet --package latlab --test tidy -- --nocapture --exact shape::no_measure_is_above_its_ceiling

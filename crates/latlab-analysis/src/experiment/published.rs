@@ -133,6 +133,13 @@ pub struct PublishedResults {
     pub recipe: RecipeFacts,
 }
 
+impl PublishedResults {
+    /// Whether several pairs of hosts have runs.
+    pub fn is_joint(&self) -> bool {
+        self.systems.len() > 1
+    }
+}
+
 #[derive(Clone, Debug)]
 pub struct MeasuredSystem {
     /// `here`, or the hosts of its runs.

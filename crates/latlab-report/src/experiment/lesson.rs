@@ -21,7 +21,7 @@ pub(super) fn recomputed(results: &PublishedResults, comparisons: Option<&Compar
             Lesson::HalfRoundTrip => own.halves(),
             Lesson::SleepStretch => stretch().and_then(|stretch| own.stretches(stretch)),
         };
-        Some(format!("{}, {}", if results.systems.len() > 1 { &system.name } else { "Here" }, text?))
+        Some(format!("{}, {}", if results.is_joint() { &system.name } else { "Here" }, text?))
     };
     results.systems.iter().filter_map(of_system).collect()
 }

@@ -19,6 +19,7 @@ use super::summary_view::{self, condition_tables, heading_and_tables, names_on_p
 use super::view::{CaveatView, Part, TableView, TextBlock};
 use super::{comparison, gates, remarks};
 use crate::analysis::Summary;
+use crate::analysis::experiment::PublishedResults;
 use crate::facts::LoadReport;
 use crate::metric::Metric;
 use crate::recipe;
@@ -93,7 +94,7 @@ fn results(input: &PageInput<'_>, conditions: &[TableRow<'_>], of_runs: Vec<Tabl
 fn set_ups(input: &PageInput<'_>) -> Option<String> {
     let facts = input.experiment?.report.recipe.as_ref()?;
     let recipe = recipe::find(&facts.name).filter(|recipe| recipe.published.is_some())?;
-    let is_joint = input.experiment?.report.published.as_ref().is_some_and(|published| published.systems.len() > 1);
+    let is_joint = input.experiment?.report.published.as_ref().is_some_and(PublishedResults::is_joint);
     let machine = reported_run::machine(input.runs).filter(|_| !is_joint);
     let here = machine.map(|machine| format!(" Here: {machine}; target `{}`.", facts.target)).unwrap_or_default();
     Some(format!("Published: {}.{here} Compare directions, not values.", recipe.origin))

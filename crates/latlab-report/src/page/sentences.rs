@@ -5,7 +5,7 @@ use super::input::{PageExperiment, PageInput};
 use crate::analysis::comparison::{
     Comparison, ComparisonMethod, Comparisons, FigureScale, Quantity, RunGroup, Verdict,
 };
-use crate::analysis::experiment::{ColumnFigure, ConditionRow};
+use crate::analysis::experiment::{ColumnFigure, ConditionRow, PublishedResults};
 use crate::analysis::{Kind, Summary};
 use crate::comparison::{lacks_runs, pair_sentence, quantity_change, quantity_figure, shared_reason, undecided_reason};
 use crate::heading::{Headline, heading};
@@ -35,7 +35,7 @@ fn asked(input: &PageInput<'_>) -> Option<(&'static Published, &'static Asked)> 
 fn answer(input: &PageInput<'_>) -> String {
     let Some((published, asked)) = asked(input) else { return String::new() };
     // A mean over hosts is of none of them.
-    if input.experiment.is_some_and(|it| it.report.published.as_ref().is_some_and(|it| it.systems.len() > 1)) {
+    if input.experiment.is_some_and(|it| it.report.published.as_ref().is_some_and(PublishedResults::is_joint)) {
         return String::new();
     }
     let sentence = |answer: &Answer| {

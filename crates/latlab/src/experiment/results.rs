@@ -327,10 +327,10 @@ impl ReportReader<'_> {
         for (place, row) in published.rows.iter().enumerate() {
             let measured = match by_row {
                 // A rehearsal tests nothing.
-                Some(by_row) if facts.is_rehearsal() => {
-                    by_row.measured(place).map(|measured| MeasuredRow { against_first: None, ..measured })
-                }
-                Some(by_row) => by_row.measured(place),
+                Some(by_row) => by_row.measured(place).map(|measured| MeasuredRow {
+                    against_first: measured.against_first.filter(|_| !facts.is_rehearsal()),
+                    ..measured
+                }),
                 None => {
                     let runs = self.state.judged().filter(|(run, _)| published.is_done_by(row, &run.key.factors));
                     let names: Vec<&str> = runs.map(|(_, name)| name).collect();

@@ -9,6 +9,7 @@ use crate::cli::value::{self, TypedTarget};
 
 /// `latlab doctor`.
 #[derive(Clone, Debug, Args)]
+#[command(mut_arg("cpu", |cpu| cpu.help("Pin the measuring thread to CPU N [default: any]")))]
 pub struct DoctorArgs {
     /// The host to look at: local, ssh:HOST or cmd:COMMAND [default: local]
     #[arg(value_name = "TARGET", value_parser = value::target)]

@@ -116,7 +116,7 @@ pub struct EndArgs {
         hide_possible_values = true
     )]
     pub wait: Option<WaitMode>,
-    /// Pin the measuring thread to CPU N; any: not pinned [default: without pins a core for each end of local and lab, else any]
+    /// Pin the measuring thread to CPU N; any: not pinned [default: two cores for the ends of local and lab, else any]
     #[arg(long, value_name = "N|any", allow_hyphen_values = true, value_parser = value::pin)]
     pub cpu: Option<Pin>,
     /// Run under SCHED_FIFO with priority PRIO, 1 to 99 [default: the system's scheduler]
