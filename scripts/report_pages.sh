@@ -68,12 +68,12 @@ check silent '{"page": {"figures": 1, "text": "Plots of delays are missing: all 
 # Equal delays, of one run and of five runs each.
 check equal '{"tail": {"line": 1, "dot": 1}, "percentiles": {"line": 1}, "histogram": {"bar": 1},
     "over-time": {"cell": 240}}' "$work/equal-0"
-check equals '{"forest": {"interval": 3}, "tail": {"line": 2, "band": 2}, "percentiles": {"line": 2, "band": 2},
+check equals '{"page": {"alike": true}, "forest": {"interval": 3}, "tail": {"line": 2, "band": 2}, "percentiles": {"line": 2, "band": 2},
     "shift": {"line": 1, "rule": 1, "dot": 11, "band": 1}, "box-plots": {"box": 2, "dot": 10},
     "box-plots-p99": {"box": 2, "dot": 10}}' \
     --group "before=$work/equal-[0-4]" --group "after=$work/equal-[5-9]"
 # 1,000 recordings: a row each in the table, of which 400 are shown, and the first conditions, sizes and tags in figures.
-check conditions '{"page": {"figures": 4, "still": true, "text": "The first 400 of 1,000 rows."}, "tail": {"line": 192, "dot": 0},
+check conditions '{"page": {"figures": 4, "still": true, "alike": true, "text": "The first 400 of 1,000 rows."}, "tail": {"line": 192, "dot": 0},
     "percentiles": {"line": 192}, "sweep": {"line": 10, "dot": 1000, "band": 10, "text": "<b>0</b>"}}' "$work/conditions"
 for recipe in "${recipes[@]}"; do
     wait "${rehearsals[$recipe]}" || { cat "$work/$recipe.txt"; failed=1; continue; }
