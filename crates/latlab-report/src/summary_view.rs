@@ -10,7 +10,8 @@ use super::view::{CaveatView, Part, ReportView, Showing, TableView, TextBlock};
 use super::{gates, remarks, stream_tables};
 use crate::analysis::{CompatOutput, Kind, Summary, is_routine};
 use crate::diagnostics::Caveat;
-use crate::units::human::{few, shell_word};
+use crate::stats::Description;
+use crate::units::human::{few, grouped, shell_word, significant};
 
 /// The report of the runs of one command.
 pub fn report_view(summaries: &[Summary], showing: Showing) -> ReportView {
@@ -21,7 +22,7 @@ pub fn report_view(summaries: &[Summary], showing: Showing) -> ReportView {
         None => Vec::new(),
     };
     let histogram = if let [one] = summaries { histogram(&one.histogram) } else { None };
-    let mut parts = vec![Part::Heading(heading)];
+    let mut parts = vec![Part::Heading(heading), Part::Notes(weak_median(summaries))];
     parts.extend(tables.into_iter().map(Part::Table));
     parts.push(Part::Text(TextBlock { title: String::new(), text: alike.join("\n") }));
     parts.extend(histogram.map(Part::Histogram));
@@ -30,6 +31,21 @@ pub fn report_view(summaries: &[Summary], showing: Showing) -> ReportView {
     parts.push(Part::Caveats(caveats(summaries, &names, &[])));
     parts.push(recordings(summaries, showing));
     parts
+}
+
+/// Why the median of the only run is in parentheses, if it is. That of rates in the windows of a stream is not its answer.
+fn weak_median(summaries: &[Summary]) -> Vec<String> {
+    let [one] = summaries else { return Vec::new() };
+    let is_weak = |one: &&Description| one.quantiles.iter().any(|quantile| quantile.q == 0.5 && !quantile.supported);
+    let words = |weak: &Description| match weak.slow_changes {
+        Some((_, effective_n)) => {
+            let (n, effective_n) = (grouped(weak.n), significant(effective_n));
+            format!("p50 is uncertain: a slow change makes {n} values count as {effective_n}")
+        }
+        None => format!("p50 is uncertain: too few independent values ({} in all)", grouped(weak.n)),
+    };
+    let metric = Some(one.spec.metric()).filter(|metric| !metric.is_rate());
+    metric.and_then(|metric| one.metrics.get(&metric)).filter(is_weak).map(words).into_iter().collect()
 }
 
 pub(super) fn recordings(summaries: &[Summary], showing: Showing) -> Part {

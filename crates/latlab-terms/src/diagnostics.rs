@@ -17,6 +17,9 @@ pub enum Severity {
     Fatal,
 }
 
+/// The most characters of a hint that stands behind its message.
+const SHORT_HINT: usize = 48;
+
 /// One thing to know about a run before believing it. Travels to every renderer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Caveat {
@@ -38,6 +41,12 @@ impl Caveat {
         hint: impl Into<String>,
     ) -> Caveat {
         Caveat { code: code.into(), severity, message: message.into(), effect: effect.into(), hint: hint.into() }
+    }
+
+    /// One line: the message, and the hint if it says in a few words what to type.
+    pub fn line(message: &str, hint: &str) -> String {
+        let is_short = hint.chars().count() <= SHORT_HINT && hint.contains('`');
+        if is_short { format!("{message}; hint: {hint}") } else { message.to_owned() }
     }
 
     /// The key by which caveats are sorted: those of one severity stay in their order.

@@ -2,7 +2,7 @@
 
 use super::rule::Rule;
 use super::run::Run;
-use crate::diagnostics::Severity::{Note, Warning};
+use crate::diagnostics::Severity::{Fatal, Note, Warning};
 use crate::diagnostics::names_full_disk;
 use crate::plan::Kind;
 use crate::recording::manifest::{FormatVersion, RunEnding};
@@ -14,6 +14,11 @@ const SLOW_READ_NS: f64 = 150.0;
 const COARSE_NS: i64 = 1_000;
 
 const CLOCK_HINT: &str = "`latlab doctor` names a better clocksource if the kernel has one";
+
+/// With more discarded events than this share of the probes, counts and quantiles are those of another run.
+const MANY_DISCARDED: f64 = 0.01;
+
+const FULL_BUFFER: &str = "the buffer was full, since its writer got too little CPU time or the disk was too slow";
 
 pub(super) const RULES: &[Rule<Run<'_>>] = &[
     Rule {
@@ -40,14 +45,15 @@ pub(super) const RULES: &[Rule<Run<'_>>] = &[
         code: "recording-gap",
         raise: |run| {
             let events = run.manifest.run.gap_events;
-            // A disk that refused to write is named in the reason, as `errno::explain` words it.
+            // A disk that refused to write is named in the reason, as `errno::explain` words it. What it lacks is the end.
             let reason = run.manifest.reason.as_deref().filter(|_| run.manifest.ending == RunEnding::Failed);
-            let why = if reason.is_some_and(names_full_disk) {
-                "the disk was full"
-            } else {
-                "the buffer was full, since its writer got too little CPU time or the disk was too slow"
+            let is_much = run.counts().is_some_and(|counts| events as f64 > MANY_DISCARDED * counts.due() as f64);
+            let (severity, why) = match reason.is_some_and(names_full_disk) {
+                true => (Warning, "the disk was full"),
+                false if is_much => (Fatal, FULL_BUFFER),
+                false => (Warning, FULL_BUFFER),
             };
-            (events > 0).then(|| (Warning, format!("{} events were discarded: {why}", grouped(events))))
+            (events > 0).then(|| (severity, format!("{} events were discarded: {why}", grouped(events))))
         },
         effect: "they are missing in every count, also among the due ones of response time and deadlines, or answered probes \
                  count as lost",

@@ -107,7 +107,7 @@ const CAUSES: &[Cause] = &[
     ("ended-early", Severity::Warning, |manifest| manifest.ending = RunEnding::Failed),
     ("ended-early", Severity::Warning, |manifest| manifest.ending = RunEnding::Recovered),
     ("ended-early", Severity::Warning, |manifest| manifest.ending = RunEnding::Measuring),
-    ("recording-gap", Severity::Warning, |manifest| manifest.run.gap_events = 3),
+    ("recording-gap", Severity::Fatal, |manifest| manifest.run.gap_events = 3),
     ("undecided", Severity::Note, |manifest| manifest.run.undecided_probes = 2),
     ("recording-gap", Severity::Warning, |manifest| manifest.run.orphan_answers = 1),
     ("recording-gap", Severity::Warning, |manifest| {

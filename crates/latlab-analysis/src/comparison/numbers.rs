@@ -147,17 +147,20 @@ fn few_lines_caveat(groups: &RunGroups) -> Option<Caveat> {
 /// The caveat of lines that depend on each other where a form takes them as independent, if there are any.
 pub fn independence_caveat(groups: &[NumberFiles]) -> Option<Caveat> {
     if let Some(caveat) = RunGroups::of_numbers(groups.to_vec()).ok().as_ref().and_then(files_caveat) {
-        let (message, effect) = (caveat.message.replace("each file is", "each file would be"), INDEPENDENT_LINES);
-        return Some(Caveat { severity: Severity::Warning, message, effect: effect.into(), ..caveat });
+        let message = caveat.message.replace("each file is", "each file would be");
+        return Some(taking_lines_as_independent(Caveat { severity: Severity::Warning, message, ..caveat }));
     }
     let single = |file: &(String, Vec<f64>)| NumberFiles { name: file.0.clone(), files: vec![file.clone()] };
     let files = groups.iter().flat_map(|group| &group.files).filter(|(_, values)| !values.is_empty()).map(single);
     let groups = RunGroups::of_numbers(files.collect()).ok()?;
     let strong = dependence_caveat(&groups).filter(|caveat| caveat.severity == Severity::Warning);
-    strong.map(|caveat| Caveat { effect: INDEPENDENT_LINES.into(), ..caveat })
+    strong.map(taking_lines_as_independent)
 }
 
-const INDEPENDENT_LINES: &str = "this form treats all lines as independent: it reports differences that do not exist";
+fn taking_lines_as_independent(caveat: Caveat) -> Caveat {
+    let message = format!("{}; this form treats all lines as independent", caveat.message);
+    Caveat { message, effect: "it reports differences that do not exist".into(), ..caveat }
+}
 
 #[cfg(test)]
 mod tests {

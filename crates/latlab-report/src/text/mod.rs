@@ -6,7 +6,7 @@ mod tables;
 mod wrap;
 
 use super::view::{CaveatView, HistogramView, Part};
-use crate::diagnostics::Severity;
+use crate::diagnostics::{Caveat, Severity};
 pub(super) use crate::units::human::columns as width;
 pub use style::{CaveatChoice, Style};
 use style::{INDENT, LABEL};
@@ -126,16 +126,23 @@ pub(super) fn indented(label: &str, lines: Vec<String>, style: Style) -> Vec<Str
 /// The most caveats that are shown unless all are asked for.
 pub const CAVEATS: usize = 3;
 
-/// The chosen ones of `caveats`, whose order is that of their effect, and the number of the others.
+/// The chosen ones of `caveats`, whose order is that of their effect, and what `-v` would add.
 pub(super) fn caveat_lines(caveats: &[CaveatView], style: Style) -> Vec<String> {
     let chosen: Vec<&CaveatView> = caveats.iter().filter(|caveat| style.caveats.may_show(caveat)).collect();
-    let most = if style.caveats == CaveatChoice::All { chosen.len() } else { CAVEATS.min(chosen.len()) };
-    let (shown, others) = chosen.split_at(most);
+    let is_whole = style.caveats == CaveatChoice::All;
+    let (shown, others) = chosen.split_at(if is_whole { chosen.len() } else { CAVEATS.min(chosen.len()) });
     let label = |number: usize| if number == 1 { "caveats" } else { "" };
-    let shown = shown.iter().zip(1..).flat_map(|(caveat, number)| one_caveat(label(number), number, caveat, style));
-    let others = counted(others.iter().map(|caveat| caveat.severity))
-        .map(|counts| labelled("", " ", &format!("and {counts} (`-v`)"), style));
-    shown.chain(others.into_iter().flatten()).collect()
+    let lines = shown.iter().zip(1..).flat_map(|(caveat, number)| one_caveat(label(number), number, caveat, style));
+    let others = counted(others.iter().map(|caveat| caveat.severity)).map(|counts| format!("and {counts} more; "));
+    let is_cut = shown.iter().any(|caveat| !caveat.hint.is_empty() && !is_in_full(caveat, style));
+    let rest =
+        (is_cut || others.is_some()).then(|| format!("{}`-v` shows effects and hints", others.unwrap_or_default()));
+    lines.chain(rest.into_iter().flat_map(|rest| labelled("", " ", &rest, style))).collect()
+}
+
+/// Whether effect and hint have lines of their own: nobody should trust a run with a fatal caveat without having read them.
+fn is_in_full(caveat: &CaveatView, style: Style) -> bool {
+    style.caveats == CaveatChoice::All || caveat.severity == Severity::Fatal
 }
 
 /// `2 warnings and 1 note`; `None` without any.
@@ -149,7 +156,7 @@ pub fn counted(caveats: impl Iterator<Item = Severity> + Clone) -> Option<String
     counts.reduce(|all, one| format!("{all} and {one}"))
 }
 
-/// Formats the observation, effect and remedy of a caveat.
+/// Formats the observation of a caveat, and in full its effect and remedy.
 fn one_caveat(label: &str, number: usize, caveat: &CaveatView, style: Style) -> Vec<String> {
     let number = number.to_string();
     let (word, painted) = match caveat.severity {
@@ -157,7 +164,9 @@ fn one_caveat(label: &str, number: usize, caveat: &CaveatView, style: Style) -> 
         Severity::Warning => ("warning:", style.warn("warning:")),
         Severity::Fatal => ("fatal:", style.alarm("fatal:")),
     };
-    let mut lines = labelled(label, &number, &format!("{word} {}", caveat.message), style);
+    let is_in_full = is_in_full(caveat, style);
+    let text = if is_in_full { caveat.message.clone() } else { Caveat::line(&caveat.message, &caveat.hint) };
+    let mut lines = labelled(label, &number, &format!("{word} {text}"), style);
     if let Some(first) = lines.iter_mut().find(|line| !word.is_empty() && line.contains(word)) {
         *first = first.replacen(word, &painted, 1);
     }
@@ -165,7 +174,7 @@ fn one_caveat(label: &str, number: usize, caveat: &CaveatView, style: Style) -> 
     // The effect of a note is small and therefore omitted.
     let effect = (caveat.severity > Severity::Note).then_some(("effect", &caveat.effect));
     let lower = effect.into_iter().chain([("hint", &caveat.hint)]);
-    for (word, text) in lower.filter(|(_, text)| !text.is_empty()) {
+    for (word, text) in lower.filter(|(_, text)| is_in_full && !text.is_empty()) {
         lines.extend(labelled("", &mark, &format!("{word}: {text}"), style));
     }
     lines
@@ -311,10 +320,13 @@ mod tests {
         };
         let first = ["1  warning: w1", "2  warning: w2", "3  warning: w3"];
         let rest = |last| [&first[..], &[last]].concat();
-        assert_eq!(shown(&all, CaveatChoice::Foremost), rest("and 1 warning and 2 notes (`-v`)"));
-        assert_eq!(shown(&all, CaveatChoice::Warnings), rest("and 1 warning (`-v`)"));
+        assert_eq!(
+            shown(&all, CaveatChoice::Foremost),
+            rest("and 1 warning and 2 notes more; `-v` shows effects and hints")
+        );
+        assert_eq!(shown(&all, CaveatChoice::Warnings), rest("and 1 warning more; `-v` shows effects and hints"));
         assert_eq!(shown(&all, CaveatChoice::All).last().map(String::as_str), Some("7  n2"));
-        assert_eq!(shown(&all[4..], CaveatChoice::Foremost), ["1  n1", "2  n2"]);
+        assert_eq!(shown(&all[4..], CaveatChoice::Foremost), ["1  n1", "2  n2", "`-v` shows effects and hints"]);
         assert!(shown(&all[4..], CaveatChoice::Warnings).is_empty());
     }
 

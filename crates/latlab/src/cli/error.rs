@@ -36,10 +36,6 @@ pub(super) fn of(error: &clap::Error, typed: &[OsString], definition: &Command) 
     match error.kind() {
         ErrorKind::UnknownArgument => unknown_argument(context, typed, definition),
         ErrorKind::InvalidSubcommand => unknown_command(context, definition),
-        ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            Failure::request("no command was given")
-                .hint("start with `latlab ping`; `latlab --help` lists all commands")
-        }
         ErrorKind::InvalidValue => bad_value(context),
         ErrorKind::ValueValidation => refused_value(context),
         ErrorKind::TooManyValues => unwanted_value(context),

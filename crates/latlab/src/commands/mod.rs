@@ -57,7 +57,20 @@ pub fn run(typed: impl IntoIterator<Item = OsString>) -> u8 {
     }
 }
 
+/// The answer to `latlab` alone.
+const FIRST_STEPS: &str = "\
+latlab measures how long a message takes, shows why, and tests whether a change made it better.
+Three things to try first:
+  latlab ping      round trips over loopback, for ten seconds
+  latlab doctor    what on this host would disturb a measurement, and the commands that help
+  latlab recipes   five published experiments, which `latlab run NAME` repeats
+`latlab help` lists all commands.
+";
+
 fn parse_and_dispatch(typed: Vec<OsString>, console: Console) -> Result<Outcome, Failure> {
+    if typed.len() == 1 {
+        return console.data(FIRST_STEPS).map(|()| Outcome::Done);
+    }
     match cli::parse_for(typed.iter().cloned(), console.data_screen().columns) {
         Ok(cli) => dispatch(cli.command, &CommandLine::of(&typed), console),
         Err(NotParsed::Page(page)) => show_page(&page, &console),

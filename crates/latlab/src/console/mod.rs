@@ -252,17 +252,21 @@ impl Console {
         self.say(Mark::Warning, &format!("skipped: {}", failure.message), &lines);
     }
 
-    /// A caveat as note, warning or error by its severity; with `--quiet` notes are left out.
+    /// A caveat as note, warning or error by its severity, in one line unless it is fatal or details are asked for; with
+    /// `--quiet` notes are left out.
     pub fn caveat(&self, caveat: &Caveat) {
         let mark = match caveat.severity {
             Severity::Note => Mark::Note,
             Severity::Warning => Mark::Warning,
             Severity::Fatal => Mark::Error,
         };
-        if self.verbosity >= Verbosity::Usual || mark != Mark::Note {
-            let filled = |text| Some(text).filter(|text: &&str| !text.is_empty());
-            self.say(mark, &caveat.message, &[("effect", filled(&caveat.effect)), ("hint", filled(&caveat.hint))]);
+        if mark == Mark::Note && self.verbosity < Verbosity::Usual {
+            return;
         }
+        let is_in_full = mark == Mark::Error || self.verbosity >= Verbosity::Verbose;
+        let text = if is_in_full { caveat.message.clone() } else { Caveat::line(&caveat.message, &caveat.hint) };
+        let filled = |text| Some(text).filter(|text: &&str| is_in_full && !text.is_empty());
+        self.say(mark, &text, &[("effect", filled(&caveat.effect)), ("hint", filled(&caveat.hint))]);
     }
 
     /// A failure with cause and hint, at any verbosity.
