@@ -108,8 +108,8 @@ fates        none lost: loss ratio ≤ 0.0019 % (95 %) if the losses are
              independent
 instrument   clock 23.4 ns per read in steps of 1 ns · ends on CPU 0 and 1 ·
              bare loop on these pins p50 48.1 µs
-caveats      1  the frequency governor of this host is `ondemand`
-                hint: `--set governor=performance`
+caveats      1  the frequency governor of this host is `ondemand`; hint:
+                `--set governor=performance`
 recording    latlab-runs/20261121T021500Z-ping-7f3a
 ";
     assert_eq!(shown(&[sketched()], USUAL), expected);

@@ -134,7 +134,7 @@ pub(super) fn caveat_lines(caveats: &[CaveatView], style: Style) -> Vec<String> 
     let label = |number: usize| if number == 1 { "caveats" } else { "" };
     let lines = shown.iter().zip(1..).flat_map(|(caveat, number)| one_caveat(label(number), number, caveat, style));
     let others = counted(others.iter().map(|caveat| caveat.severity)).map(|counts| format!("and {counts} more; "));
-    let is_cut = shown.iter().any(|caveat| !caveat.hint.is_empty() && !is_in_full(caveat, style));
+    let is_cut = shown.iter().any(|caveat| !is_in_full(caveat, style) && is_shortened(caveat));
     let rest =
         (is_cut || others.is_some()).then(|| format!("{}`-v` shows effects and hints", others.unwrap_or_default()));
     lines.chain(rest.into_iter().flat_map(|rest| labelled("", " ", &rest, style))).collect()
@@ -156,6 +156,12 @@ pub fn counted(caveats: impl Iterator<Item = Severity> + Clone) -> Option<String
     counts.reduce(|all, one| format!("{all} and {one}"))
 }
 
+/// Whether its line lacks something; the effect of a note is small and always omitted.
+fn is_shortened(caveat: &CaveatView) -> bool {
+    let lacks_hint = !caveat.hint.is_empty() && Caveat::line(&caveat.message, &caveat.hint) == caveat.message;
+    lacks_hint || (caveat.severity > Severity::Note && !caveat.effect.is_empty())
+}
+
 /// Formats the observation of a caveat, and in full its effect and remedy.
 fn one_caveat(label: &str, number: usize, caveat: &CaveatView, style: Style) -> Vec<String> {
     let number = number.to_string();
@@ -171,7 +177,6 @@ fn one_caveat(label: &str, number: usize, caveat: &CaveatView, style: Style) -> 
         *first = first.replacen(word, &painted, 1);
     }
     let mark = " ".repeat(width(&number));
-    // The effect of a note is small and therefore omitted.
     let effect = (caveat.severity > Severity::Note).then_some(("effect", &caveat.effect));
     let lower = effect.into_iter().chain([("hint", &caveat.hint)]);
     for (word, text) in lower.filter(|(_, text)| is_in_full && !text.is_empty()) {
