@@ -53,7 +53,7 @@ fn figure_table(check: &FigureCheck, source: &str) -> TableView {
     ];
     let lost = if check.lost > 0 { format!(", {} lost", grouped(check.lost)) } else { String::new() };
     TableView {
-        title: format!("published figures of {source}"),
+        title: format!("published values of {source}"),
         note: format!("n {}{lost}", grouped(check.answered)),
         rows: rows.iter().map(|claim| RowView::of(&claim.figure)).collect(),
         groups: vec![GroupView::plain(columns)],

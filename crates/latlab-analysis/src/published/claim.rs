@@ -141,8 +141,8 @@ fn parse_number(text: &str) -> Result<(f64, usize, Option<PublishedUnit>), &'sta
 fn unknown_figure(name: &str) -> String {
     let known: Vec<&str> = WORDS.iter().map(|(word, _)| *word).collect();
     match human::nearest(name, &known) {
-        Some(near) => format!("`{name}` is not a figure; `{near}` is one"),
-        None => format!("`{name}` is not a figure"),
+        Some(near) => format!("`{name}` is not a statistic; `{near}` is one"),
+        None => format!("`{name}` is not a statistic"),
     }
 }
 

@@ -83,7 +83,7 @@ pub enum TransportError {
     #[error("cannot answer in the driver of `{interface}`")]
     XdpProgram { interface: String, source: io::Error },
     /// The kernel takes no packet from 127.0.0.0/8 that comes from a device.
-    #[error("cannot send from `{local}` past the network stack")]
+    #[error("cannot send from `{local}` over AF_XDP")]
     XdpLoopback { local: IpAddr },
     /// A socket option was refused.
     #[error("cannot set {option} to `{value}` on the socket")]
@@ -367,7 +367,7 @@ pub enum SendModeError {
     #[error("cannot send by `gso` through a device that computes no checksums")]
     NoChecksumOffload,
     /// Packets past the network stack are not fragmented, and one exceeds what the interface carries.
-    #[error("cannot send packets of {size_bytes} bytes past the network stack")]
+    #[error("cannot send packets of {size_bytes} bytes over AF_XDP")]
     TooLongForXdp { size_bytes: u32, most_bytes: u32 },
     /// Fragmentation is forbidden, and a packet exceeds the path MTU.
     #[error("cannot send packets of {size_bytes} bytes in one piece on this path")]

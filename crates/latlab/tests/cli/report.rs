@@ -106,7 +106,7 @@ fn a_page_of_an_experiment_has_its_verdicts_and_its_file() {
     }
     let recipe = written(lab_with("experiments/finished/pi-udp-load", "x"), "report x", "x.html");
     for part in [
-        "What does CPU load do to the latency of UDP, and what does a way past the network stack?",
+        "What does CPU load do to the latency of UDP, and what does bypassing the network stack?",
         "Under 80 % CPU load p99 of the whole round trip is 87.8 µs, and 57.3 µs without: higher, +53 % [+42, +66].",
         "avg / p99.9 with the ids averaged in (without): UDP, no load ",
         "latlab run pi-udp-load local",
