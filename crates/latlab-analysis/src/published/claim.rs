@@ -212,7 +212,7 @@ mod tests {
             ("mean=--5us", "decimal"),
             ("mean=1.2.3us", "decimal"),
             ("meen=3us", "`mean` is one"),
-            ("p100=3us", "not a figure"),
+            ("p100=3us", "not a statistic"),
             ("mean=3parsecs", "unit is not known"),
             ("n=3us", "not have that unit"),
             ("mean=3%", "not have that unit"),

@@ -396,7 +396,7 @@ impl Explain for SendModeError {
         match self {
             SendModeError::ChecksumOff => Failure::request(self)
                 .because(format!(
-                    "the kernel must compute the checksum of every packet that it cuts: {}",
+                    "the kernel must compute the checksum of every segment: {}",
                     errno(Errno::INVAL)
                 ))
                 .hint("leave out `--checksum off`, or use `--mode sendmmsg`"),
@@ -405,7 +405,7 @@ impl Explain for SendModeError {
             }
             SendModeError::NoChecksumOffload => Failure::world(self)
                 .because(format!(
-                    "Linux before 6.11 leaves the checksums of cut packets to the device: {}",
+                    "Linux before 6.11 leaves the checksums of segments to the device: {}",
                     errno(Errno::IO)
                 ))
                 .hint("`ethtool -K DEV tx-checksum-ip-generic on` where the device can, or `--mode sendmmsg`"),
