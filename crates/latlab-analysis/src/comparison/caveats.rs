@@ -93,7 +93,8 @@ pub(crate) const RULES: &[Rule<Compared<'_>>] = &[
             }
             let lost: Vec<_> =
                 worst.iter().map(|(name, count)| format!("{name} in {}", counted(*count, "run"))).collect();
-            let message = || format!("statistics are infinite, since too many probes had no answer: {}", lost.join(", "));
+            let message =
+                || format!("statistics are infinite, since too many probes had no answer: {}", lost.join(", "));
             (!lost.is_empty()).then(|| (Warning, message()))
         },
         effect: "such rows have no interval; if some runs are finite, they compare ranks instead of values",

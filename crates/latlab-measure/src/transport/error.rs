@@ -395,10 +395,7 @@ impl Explain for SendModeError {
         let too_long = "with its headers such a packet is longer than the path carries in one piece";
         match self {
             SendModeError::ChecksumOff => Failure::request(self)
-                .because(format!(
-                    "the kernel must compute the checksum of every segment: {}",
-                    errno(Errno::INVAL)
-                ))
+                .because(format!("the kernel must compute the checksum of every segment: {}", errno(Errno::INVAL)))
                 .hint("leave out `--checksum off`, or use `--mode sendmmsg`"),
             SendModeError::SegmentOverMtu { .. } => {
                 Failure::request(self).because(too_long).hint("choose a smaller `--size`, or `--mode sendmmsg`")

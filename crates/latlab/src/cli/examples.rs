@@ -150,7 +150,7 @@ pub const COMMANDS: [(&str, [Example; 2]); 20] = [
     (
         "agent",
         [
-            example("latlab agent --stdio < /dev/null", "test whether it can be started here: prints a greeting and ends"),
+            example("latlab agent --stdio < /dev/null", "test whether it can be started here: it greets and ends"),
             example("latlab agent --stdio", "what ssh:HOST starts on the other host"),
         ],
     ),

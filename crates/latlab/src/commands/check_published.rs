@@ -150,9 +150,12 @@ fn recorded(recording: &Recording, name: &str, args: &CheckPublishedArgs) -> Res
     let found = metric.map_or(Some(main[0]), Metric::from_name);
     let Some(found) = found.filter(|metric| !metric.is_rate() && known.contains(metric)) else {
         let known: Vec<String> = known.iter().map(|metric| metric.name().to_owned()).collect();
-        return Err(Failure::request(format!("cannot check published values of `{}`", metric.unwrap_or(main[0].name())))
-            .because(format!("it is a recording of `{}` with {}", manifest.kind.word(), listed(&known)))
-            .hint("name a delay of it with `--metric`"));
+        return Err(Failure::request(format!(
+            "cannot check published values of `{}`",
+            metric.unwrap_or(main[0].name())
+        ))
+        .because(format!("it is a recording of `{}` with {}", manifest.kind.word(), listed(&known)))
+        .hint("name a delay of it with `--metric`"));
     };
     PublishedData::of_recording(recording, found, args.sample.half)?.ok_or_else(|| {
         let most = grouped(defaults::NUMBERS_MAX as u64);

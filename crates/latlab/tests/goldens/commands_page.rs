@@ -15,7 +15,8 @@ fn made() -> String {
 /// The command with a link to its page, if there is one, and with the options of its short help.
 fn row(command: &clap::Command) -> String {
     let usage = command.clone().render_usage().to_string().replace(" [OPTIONS]", "");
-    let usages = usage.trim_start_matches("Usage: ").lines().map(|line| format!("`{}`", line.trim().replace('|', "\\|")));
+    let usages =
+        usage.trim_start_matches("Usage: ").lines().map(|line| format!("`{}`", line.trim().replace('|', "\\|")));
     let guide = format!("{}.md", command.get_name());
     let about = command.get_about().map(ToString::to_string).unwrap_or_default();
     let about = if page(&guide).exists() { format!("[{about}]({guide})") } else { about };

@@ -86,9 +86,10 @@ fn figure(typed: &WritingArgs) -> Result<Option<FigureRequest>, Failure> {
         (Some(_), None, Some(_)) if typed.format.is_none() => {
             Err(unusable("it is not the format of a plot", "svg or csv; `--format` for a file with another name"))
         }
-        (Some(_), Some(of_end), _) if typed.format.is_some_and(|format| format != of_end) => {
-            Err(unusable("its extension names another format than `--format`", "leave `--format` out, or name another file"))
-        }
+        (Some(_), Some(of_end), _) if typed.format.is_some_and(|format| format != of_end) => Err(unusable(
+            "its extension names another format than `--format`",
+            "leave `--format` out, or name another file",
+        )),
         (Some(name), ..) => {
             let format = typed.format.or(of_end).unwrap_or_default();
             Ok(Some(FigureRequest::One { name: name.into(), format }))
