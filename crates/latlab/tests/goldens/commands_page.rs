@@ -20,8 +20,9 @@ fn row(command: &clap::Command) -> String {
     let guide = format!("{}.md", command.get_name());
     let about = command.get_about().map(ToString::to_string).unwrap_or_default();
     let about = if page(&guide).exists() { format!("[{about}]({guide})") } else { about };
-    let options = command.get_opts().filter(|option| !option.is_hide_set() && !option.is_hide_short_help_set());
-    let names = options.filter_map(|option| Some(format!("`--{}`", option.get_long()?)));
+    let options = command.get_arguments().filter(|option| !option.is_hide_set() && !option.is_hide_short_help_set());
+    let names =
+        options.filter_map(clap::Arg::get_long).filter(|name| *name != "help").map(|name| format!("`--{name}`"));
     format!("| {} | {about} | {} |\n", usages.collect::<Vec<_>>().join(" "), names.collect::<Vec<_>>().join(" "))
 }
 
