@@ -53,7 +53,7 @@ fn figure_table(check: &FigureCheck, source: &str) -> TableView {
     ];
     let lost = if check.lost > 0 { format!(", {} lost", grouped(check.lost)) } else { String::new() };
     TableView {
-        title: format!("published figures of {source}"),
+        title: format!("published values of {source}"),
         note: format!("n {}{lost}", grouped(check.answered)),
         rows: rows.iter().map(|claim| RowView::of(&claim.figure)).collect(),
         groups: vec![GroupView::plain(columns)],
@@ -173,10 +173,10 @@ mod tests {
     fn a_table_has_each_figure_with_its_verdict_and_a_sentence_for_each_mistake() {
         let said = words(&checked(&data(), "min=50.001us mean=68.5005us n=3000 p99.99=1ms max=210.964us"));
         for part in [
-            "published figures of a.txt n 3,000",
+            "published values of a.txt n 3,000",
             "n 3000 3000 holds",
             "min 50.001 µs 100.0010 µs −50.0 % explained by 1",
-            "mistake 1 the figures are of half the round trip, which is not a delay of one way: min 50.0005 µs and mean",
+            "mistake 1 the values are of half the round trip, which is not a delay of one way: min 50.0005 µs and mean",
             "; max would not hold with it; that one of ",
             "p99.99 at n = 3,000 rests on 0.3 singletons, and 10 are needed: it is an extreme value, or next to one",
             "no mistake p99.99: not one of ",

@@ -179,7 +179,7 @@ pub(super) fn heading(column: Column) -> String {
 
 /// Stands below the first table of conditions.
 pub(super) const LEGEND: &str = "\
-n and lost: sums over the runs; lowest and highest: of all runs; other figures: geometric means of the figures of the \
+n and lost: sums over the runs; lowest and highest: of all runs; other columns: geometric means of the values of the \
 runs, as in comparisons
 95 % interval: of that mean, from the spread of the runs inside of their blocks, of at least three runs more than blocks
 ( ) too few values beyond it, or of one run too few independent ones; lost: among the lost probes of one run or more";

@@ -29,7 +29,7 @@ pub(super) fn remarks(summaries: &[Summary], names: &[String]) -> Vec<RemarkView
         ("sending", sending),
         ("lateness", lateness),
         ("remedies", remedies),
-        ("meanwhile", cpu_activity),
+        ("CPU activity", cpu_activity),
         ("settings", settings),
         ("xdp", |summary| past_the_stack(&summary.xdp)),
         ("fates", fates),

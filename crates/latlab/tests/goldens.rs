@@ -15,6 +15,8 @@ use std::thread;
 #[path = "goldens/caveats.rs"]
 mod caveats;
 mod commands;
+#[path = "goldens/commands_page.rs"]
+mod commands_page;
 #[path = "goldens/comparisons.rs"]
 mod comparisons;
 #[path = "goldens/diff.rs"]

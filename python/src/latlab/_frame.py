@@ -318,7 +318,7 @@ def figures(
 ) -> Frame:
     """One row for each run, which is the unit of a comparison: n, lost, min, mean, stddev, max and `quantiles` of a metric.
 
-    A figure is null where it is infinite, not known or does not exist. `quantiles` have the names of latlab: `p99.9`.
+    A value is null where it is infinite, not known or does not exist. `quantiles` have the names of latlab: `p99.9`.
     Without `metric` it is the main one, which all runs must share. A run without the metric is left out with a warning.
     """
     chosen = _selected(source, runs)

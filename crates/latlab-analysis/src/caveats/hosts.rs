@@ -51,7 +51,7 @@ pub(super) const OF_ENDS: &[Rule<End<'_>>] = &[
                 format!("{} throttled during the run: {}{}", end.name(), reasons.join(", "), heat.unwrap_or_default());
             (!reasons.is_empty()).then_some((Fatal, message))
         },
-        effect: "the CPUs ran slower in a part of the run: the figures mix two clock rates",
+        effect: "the CPUs ran slower in a part of the run: the results mix two clock rates",
         hint: |_| "better cooling, a stronger power supply, or pauses between runs".into(),
     },
     Rule {
@@ -307,7 +307,7 @@ pub(super) const OF_SETTINGS: &[Rule<SettingFacts>] = &[
             let Some(Restoration::Failed { reason }) = &fact.ended else { return None };
             Some((Warning, format!("cannot restore `{place}` to `{before}` after `{setting}`: {reason}")))
         },
-        effect: "the figures are valid, but the host still has the setting",
+        effect: "the results are valid, but the host still has the setting",
         hint: |_| "`latlab doctor --restore` on that host tries again".into(),
     },
 ];
@@ -338,7 +338,7 @@ pub(super) const OF_LOADS: &[Rule<LoadReport>] = &[
             let message = format!("the load `{}` at `{}` ended before the run did{reason}", load.load, load.at);
             is_lost(load).then_some((Warning, message))
         },
-        effect: "an unknown part of the figures was measured without this load",
+        effect: "an unknown part of the results was measured without this load",
         hint: |_| {
             "remove the cause and measure again; if its process was killed, the kernel log (`dmesg`) may show why"
                 .into()
@@ -360,7 +360,7 @@ pub(super) const OF_LOADS: &[Rule<LoadReport>] = &[
             (least < offered - deviation || most > offered + deviation)
                 .then(|| (Warning, format!("the load `{}` at `{}` reached {reached}{range}", load.load, load.at)))
         },
-        effect: "the figures belong to a different load than the requested one",
+        effect: "the results belong to a different load than the requested one",
         hint: |load| match load.offered.filter(|_| load.kind == "cpu").map(percent) {
             Some(share) => format!(
                 "other threads use the same CPUs: leave {share} of each free, or choose other CPUs with `:cpus=`"

@@ -14,7 +14,7 @@ pub(super) const RULES: &[Rule<Run<'_>>] = &[
             let message = || format!("the log states {}", contradictions.join("; "));
             (!contradictions.is_empty()).then(|| (Warning, message()))
         },
-        effect: "lines are missing or the tool prints a wrong figure: figures here are those of the rows",
+        effect: "lines are missing or the tool prints a wrong total: results here are those of the rows",
         hint: |_| "compare the log with that of the other end, or measure again".into(),
     },
     Rule {
@@ -24,7 +24,7 @@ pub(super) const RULES: &[Rule<Run<'_>>] = &[
             let (lines, first) = (grouped(facts.skipped_lines), facts.first_skipped.as_deref().unwrap_or("unknown"));
             Some((Warning, format!("malformed lines of the log, which were skipped: {lines}; the first: {first}")))
         },
-        effect: "the values of these lines are in no figure",
+        effect: "the values of these lines are in no result",
         hint: |_| "repair the log and import it again without `--skip-bad`".into(),
     },
     Rule {
@@ -44,7 +44,7 @@ pub(super) const RULES: &[Rule<Run<'_>>] = &[
             let message = || format!("numbers without a row between the first and the last one: {}", grouped(missing));
             (missing > 0).then(|| (Warning, message()))
         },
-        effect: "the log does not say whether these probes were lost: they are in no figure, and the loss ratio is unknown",
+        effect: "the log does not say whether these probes were lost: they are in no result, and the loss ratio is unknown",
         hint: |_| "look for the number of sent probes in the output of the tool".into(),
     },
     Rule {
@@ -84,7 +84,7 @@ pub(super) const RULES: &[Rule<Run<'_>>] = &[
                 "the log does not state the unit of its values, which were taken in the usual unit of its tool";
             run.manifest.spec.import()?.unit_assumed.then(|| (Warning, message.into()))
         },
-        effect: "if the tool ran with an option that changes the unit, every figure is wrong by a factor of 1,000",
+        effect: "if the tool ran with an option that changes the unit, every value is wrong by a factor of 1,000",
         hint: |_| "import it again with `--unit`".into(),
     },
     Rule {
@@ -93,7 +93,7 @@ pub(super) const RULES: &[Rule<Run<'_>>] = &[
             let message = "the log has half round trips, which were doubled";
             run.manifest.spec.import()?.halves_doubled.then(|| (Note, message.into()))
         },
-        effect: "figures are twice those that the tool prints",
+        effect: "values are twice those that the tool prints",
         hint: |_| "`--half` adds columns of the round trip / 2".into(),
     },
     Rule {
@@ -102,7 +102,7 @@ pub(super) const RULES: &[Rule<Run<'_>>] = &[
             let notes = &run.manifest.run.import.as_ref()?.notes;
             (!notes.is_empty()).then(|| (Warning, format!("of the log: {}", notes.join("; "))))
         },
-        effect: "figures can differ from those that the tool prints",
+        effect: "results can differ from those that the tool prints",
         hint: |_| "docs/import.md says why".into(),
     },
     Rule {

@@ -143,7 +143,7 @@ pub(super) const RULES: &[Rule<Run<'_>>] = &[
             let lateness = span(Nanos(late.woke_ns - late.due_ns));
             Some((Note, format!("wake-up {} was {lateness} late{cpu}, which ended the run (`--break`)", late.seq)))
         },
-        effect: "the figures cover the part before it, whose length depends on the late wake-up",
+        effect: "the results cover the part before it, whose length depends on the late wake-up",
         // Without a trace another caveat says why it is missing, and how to have it.
         hint: |run| {
             let file = run.wakeups.and_then(|wakeups| wakeups.trace.as_ref());
@@ -155,7 +155,7 @@ pub(super) const RULES: &[Rule<Run<'_>>] = &[
         raise: |run| {
             run.wakeups?.cut_short.then(|| (Note, "a late wake-up of a concurrent run ended both runs".to_owned()))
         },
-        effect: "the figures cover the part before it",
+        effect: "the results cover the part before it",
         hint: |_| "omit `--break` to measure whole runs".into(),
     },
     Rule {
@@ -198,7 +198,7 @@ pub(super) const RULES: &[Rule<Run<'_>>] = &[
     Rule {
         code: "spin-on-one-cpu",
         raise: |run| Some((Warning, spin_on_one_cpu(run)?)),
-        effect: "figures contain time slices of the scheduler, which last milliseconds",
+        effect: "delays contain time slices of the scheduler, which last milliseconds",
         hint: |run| any_of([Some("`--wait block`"), cpu_for_each_end(run.manifest), Some("stop the other processes")]),
     },
     Rule {

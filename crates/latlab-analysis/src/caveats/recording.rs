@@ -37,7 +37,7 @@ pub(super) const RULES: &[Rule<Run<'_>>] = &[
             let why = run.manifest.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
             Some((Warning, format!("{what}{why}")))
         },
-        effect: "the figures cover the part that was measured; of a killed process up to its last second is missing, \
+        effect: "the results cover the part that was measured; of a killed process up to its last second is missing, \
                  and what was cut off its event log",
         hint: |_| "measure again for the full length".into(),
     },
@@ -128,7 +128,7 @@ pub(super) const RULES: &[Rule<Run<'_>>] = &[
             let resolution = run.manifest.instrument.clock_resolution_ns.filter(|step| step.0 > COARSE_NS)?;
             Some((Warning, format!("the clock ticks only every {}", span(resolution))))
         },
-        effect: "figures are rounded to that step",
+        effect: "values are rounded to that step",
         hint: |_| CLOCK_HINT.into(),
     },
 ];

@@ -68,7 +68,7 @@ pub(super) const RULES: &[Rule<Run<'_>>] = &[
             let message = format!("{asked_rate} of payload was requested, {reached_rate} ({share}) was sent{skipped}");
             (reached / asked < RATE_REACHED).then_some((Warning, message))
         },
-        effect: "all figures belong to the rate that was reached",
+        effect: "all results belong to the rate that was reached",
         hint: faster,
     },
     Rule {

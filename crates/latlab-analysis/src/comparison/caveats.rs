@@ -93,10 +93,11 @@ pub(crate) const RULES: &[Rule<Compared<'_>>] = &[
             }
             let lost: Vec<_> =
                 worst.iter().map(|(name, count)| format!("{name} in {}", counted(*count, "run"))).collect();
-            let message = || format!("figures are infinite, since too many probes had no answer: {}", lost.join(", "));
+            let message =
+                || format!("statistics are infinite, since too many probes had no answer: {}", lost.join(", "));
             (!lost.is_empty()).then(|| (Warning, message()))
         },
-        effect: "such rows have no interval; if some runs are finite, they compare ranks instead of figures",
+        effect: "such rows have no interval; if some runs are finite, they compare ranks instead of values",
         hint: |_| "see the row `loss_ratio`, or compare a lower quantile".into(),
     },
     Rule {
@@ -444,7 +445,7 @@ impl RunGroups {
                 severity,
                 "runs-left-out",
                 format!("not compared: {}", excluded.join(", ")),
-                "figures cover the other runs only",
+                "results cover the other runs only",
                 hint,
             )
         })

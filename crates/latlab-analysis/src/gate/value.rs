@@ -178,9 +178,9 @@ impl ValueGateResult {
             Severity::Warning,
             "few-observations",
             format!("the gate `{}` is undecided", self.gate),
-            "too few effective observations lie beyond its quantile (10 are needed, or 100 if the figure drifts): another run \
+            "too few effective observations lie beyond its quantile (10 are needed, or 100 if the metric drifts): another run \
              may give another result",
-            "measure for longer, or several runs if the figure drifts; or gate on a quantile nearer to p50; \
+            "measure for longer, or several runs if the metric drifts; or gate on a quantile nearer to p50; \
              `--gate-strict` fails",
         ))
     }

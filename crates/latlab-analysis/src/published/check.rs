@@ -186,7 +186,7 @@ impl ScaledClaim {
                 let missing = counted(data.missing_ids as usize, "number");
                 let cause =
                     format!("its rows leave out {missing}, and the log does not state whether these probes were lost");
-                undecided(&cause, "leave the claim out; the other figures are of the rows")
+                undecided(&cause, "leave the claim out; the other values are of the rows")
             }
             _ if is_of_values && data.is_rounded && step < 0.999 => undecided(
                 "the values of the log are rounded to 1 ns, and a claim is finer",

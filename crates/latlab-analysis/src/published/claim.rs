@@ -141,8 +141,8 @@ fn parse_number(text: &str) -> Result<(f64, usize, Option<PublishedUnit>), &'sta
 fn unknown_figure(name: &str) -> String {
     let known: Vec<&str> = WORDS.iter().map(|(word, _)| *word).collect();
     match human::nearest(name, &known) {
-        Some(near) => format!("`{name}` is not a figure; `{near}` is one"),
-        None => format!("`{name}` is not a figure"),
+        Some(near) => format!("`{name}` is not a statistic; `{near}` is one"),
+        None => format!("`{name}` is not a statistic"),
     }
 }
 
@@ -212,7 +212,7 @@ mod tests {
             ("mean=--5us", "decimal"),
             ("mean=1.2.3us", "decimal"),
             ("meen=3us", "`mean` is one"),
-            ("p100=3us", "not a figure"),
+            ("p100=3us", "not a statistic"),
             ("mean=3parsecs", "unit is not known"),
             ("n=3us", "not have that unit"),
             ("mean=3%", "not have that unit"),

@@ -44,16 +44,16 @@ pub(super) const MISTAKES: [Mistake; 25] = [
         Half,
         "half-round-trip",
         |it| it.factor /= 2.0,
-        "the figures are of half the round trip, which is not a delay of one way",
+        "the values are of half the round trip, which is not a delay of one way",
     ),
-    of(Half, "whole-round-trip", |it| it.factor *= 2.0, "the figures are of whole round trips, and not of halves"),
-    of(Dwell, "dwell-subtracted", |it| it.less_dwell = true, "the dwell of the reflector was subtracted"),
-    of(Dwell, "dwell-kept", |it| it.less_dwell = false, "the dwell of the reflector was not subtracted"),
+    of(Half, "whole-round-trip", |it| it.factor *= 2.0, "the values are of whole round trips, and not of halves"),
+    of(Dwell, "dwell-subtracted", |it| it.less_dwell = true, "the reflector's processing time (dwell) was subtracted"),
+    of(Dwell, "dwell-kept", |it| it.less_dwell = false, "the reflector's processing time (dwell) was not subtracted"),
     of(
         Table,
         "ids-included",
         |it| it.table = NumberTable::WithIds,
-        "the figures were taken over a table that still held the packet ids beside the values: the mean is that of ids and \
+        "the statistics were computed over a table that still held the packet ids with the values: the mean is that of ids and \
          values together, quantiles are of both, and the minimum can be an id",
     ),
     of(

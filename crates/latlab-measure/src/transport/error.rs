@@ -83,7 +83,7 @@ pub enum TransportError {
     #[error("cannot answer in the driver of `{interface}`")]
     XdpProgram { interface: String, source: io::Error },
     /// The kernel takes no packet from 127.0.0.0/8 that comes from a device.
-    #[error("cannot send from `{local}` past the network stack")]
+    #[error("cannot send from `{local}` over AF_XDP")]
     XdpLoopback { local: IpAddr },
     /// A socket option was refused.
     #[error("cannot set {option} to `{value}` on the socket")]
@@ -367,7 +367,7 @@ pub enum SendModeError {
     #[error("cannot send by `gso` through a device that computes no checksums")]
     NoChecksumOffload,
     /// Packets past the network stack are not fragmented, and one exceeds what the interface carries.
-    #[error("cannot send packets of {size_bytes} bytes past the network stack")]
+    #[error("cannot send packets of {size_bytes} bytes over AF_XDP")]
     TooLongForXdp { size_bytes: u32, most_bytes: u32 },
     /// Fragmentation is forbidden, and a packet exceeds the path MTU.
     #[error("cannot send packets of {size_bytes} bytes in one piece on this path")]
@@ -395,17 +395,14 @@ impl Explain for SendModeError {
         let too_long = "with its headers such a packet is longer than the path carries in one piece";
         match self {
             SendModeError::ChecksumOff => Failure::request(self)
-                .because(format!(
-                    "the kernel must compute the checksum of every packet that it cuts: {}",
-                    errno(Errno::INVAL)
-                ))
+                .because(format!("the kernel must compute the checksum of every segment: {}", errno(Errno::INVAL)))
                 .hint("leave out `--checksum off`, or use `--mode sendmmsg`"),
             SendModeError::SegmentOverMtu { .. } => {
                 Failure::request(self).because(too_long).hint("choose a smaller `--size`, or `--mode sendmmsg`")
             }
             SendModeError::NoChecksumOffload => Failure::world(self)
                 .because(format!(
-                    "Linux before 6.11 leaves the checksums of cut packets to the device: {}",
+                    "Linux before 6.11 leaves the checksums of segments to the device: {}",
                     errno(Errno::IO)
                 ))
                 .hint("`ethtool -K DEV tx-checksum-ip-generic on` where the device can, or `--mode sendmmsg`"),

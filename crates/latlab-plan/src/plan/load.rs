@@ -106,10 +106,10 @@ impl LoadKind {
                 let pace = stream.check().err().map(|error| match error {
                     PaceError::TooSlow(least) => {
                         let cause = "it is too slow to be a load: each 100 ms is to have a packet";
-                        (true, cause, format!("the least is `net={least}`"))
+                        (true, cause, format!("the minimum is `net={least}`"))
                     }
                     PaceError::TooFast(most) => {
-                        (true, "it is more than any path carries", format!("the most is `net={most}`"))
+                        (true, "it is more than any path carries", format!("the maximum is `net={most}`"))
                     }
                 });
                 (std::iter::once(size).chain(pace).collect(), stream.cpu.as_slice(), None)

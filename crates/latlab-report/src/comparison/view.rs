@@ -492,13 +492,13 @@ fn figures(comparisons: &Comparisons) -> Option<String> {
     let reads_losses =
         comparisons.rows.iter().any(|row| row.evidence.reads_losses && row.method == ComparisonMethod::Shift);
     let losses = if reads_losses { "; intervals also count each lost probe as its time-out" } else { "" };
-    Some(format!("figures: {means}{losses}"))
+    Some(format!("baseline, candidate: {means}{losses}"))
 }
 
 fn explanation(row: &Comparison) -> String {
     let scale = match row.scale {
-        FigureScale::Logarithmic => "by logarithms: figures are geometric means, a change is a factor",
-        FigureScale::Linear => "as they are: figures are means, a change is a difference",
+        FigureScale::Logarithmic => "by logarithms: values are geometric means, a change is a factor",
+        FigureScale::Linear => "as they are: values are means, a change is a difference",
     };
     let (baseline, candidate) = row.evidence.runs;
     let Evidence { blocks, strata, boots, .. } = row.evidence;

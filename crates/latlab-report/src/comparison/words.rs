@@ -270,7 +270,7 @@ fn undecided_because(row: &Comparison, undecided: UndecidedReason) -> Option<Str
             format!("{who} no run that can be judged")
         }
         UndecidedReason::ZeroBaseline => "no difference is proven, and of a baseline of 0 no margin is a share".into(),
-        UndecidedReason::Overflow => "the figures are too large to be added; scale them down".into(),
+        UndecidedReason::Overflow => "the values are too large to be added; scale them down".into(),
         UndecidedReason::Infinite => "infinite in every run of both groups; see `loss_ratio`".into(),
         UndecidedReason::NoFigure { runs: count } => format!("{} had nothing to compute it from", counted(count, "run")),
     };

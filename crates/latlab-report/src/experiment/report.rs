@@ -33,7 +33,7 @@ pub(crate) fn published_parts(report: &ExperimentReport) -> Vec<Part> {
     let recipe = report.recipe.as_ref().and_then(|facts| recipe::find(&facts.name));
     let lesson = recipe.map(|recipe| recipe.lesson.clone());
     let comparisons = report.comparisons.as_ref().filter(|_| !results.recipe.is_rehearsal());
-    let rehearsal = results.recipe.is_rehearsal().then(|| "`--quick` is a rehearsal: figures without verdicts.".into());
+    let rehearsal = results.recipe.is_rehearsal().then(|| "`--quick` is a rehearsal: results without verdicts.".into());
     let notes = lesson.into_iter().chain(lesson::recomputed(results, comparisons)).chain(rehearsal);
     vec![Part::Table(published::table(results, not_possible(report))), Part::Notes(notes.collect())]
 }

@@ -99,9 +99,9 @@ fn boots(view: &RunSpread) -> String {
     let (blocks, needed) = (numbers(view).len(), view.boots_needed);
     match (blocks, view.boots) {
         (0 | 1, _) => {
-            "One block: what differs from block to block, or from boot to boot, is not in these figures.".into()
+            "One block: what differs from block to block, or from boot to boot, is not in these results.".into()
         }
-        (_, Some(1)) => "All blocks are of one boot: what differs from boot to boot is not in these figures.".into(),
+        (_, Some(1)) => "All blocks are of one boot: what differs from boot to boot is not in these results.".into(),
         (blocks, Some(boots)) => format!(
             "{blocks} blocks in {boots} boots. Verdicts are about these; it takes {needed} boots to say something about \
              boots: `latlab compare DIR --over boots`."

@@ -217,7 +217,7 @@ impl ReportedHost {
         let time = range(&self.busy, percent).zip(range(&self.stolen, percent));
         let time = time.map(|(busy, stolen)| format!("{busy} busy, {stolen} stolen"));
         let facts = FACTS.iter().zip(&self.facts).map(|((label, _), values)| (*label, fact(values)));
-        let all = facts.chain([("load average", load), ("CPU time meanwhile", time)]);
+        let all = facts.chain([("load average", load), ("CPU time during the run", time)]);
         all.filter_map(|(label, text)| Some(RemarkView { label: label.into(), text: text? })).collect()
     }
 }

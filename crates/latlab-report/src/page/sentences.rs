@@ -119,7 +119,7 @@ pub(super) fn verdict(input: &PageInput<'_>, names: &[String]) -> String {
     if input.summaries.iter().all(Summary::is_trustworthy) {
         found
     } else {
-        format!("{found} A fatal caveat says why figures are not to be trusted.")
+        format!("{found} A fatal caveat says why results are not to be trusted.")
     }
 }
 

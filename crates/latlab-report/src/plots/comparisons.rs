@@ -35,7 +35,7 @@ fn scale(effects: impl Iterator<Item = Effect>) -> Option<Scale> {
 
 /// What was compared, as sentences after others.
 fn compared(comparisons: &Comparisons, rows: &[&Comparison]) -> String {
-    let means = compared_means(comparisons, rows).map(|means| format!(" Compared figures: {means}."));
+    let means = compared_means(comparisons, rows).map(|means| format!(" Compared values: {means}."));
     means.unwrap_or_default() + &common_sentence(comparisons)
 }
 

@@ -56,7 +56,7 @@ pub(super) fn of_each_statistic(input: &PlotInput, build: impl Fn(&PlottedStatis
         figures.extend(figure);
     }
     if let (Some(figure), Some(word)) = (figures.first_mut(), infinite) {
-        figure.caption += &format!(" The {word} has no figure: it is infinite in every run.");
+        figure.caption += &format!(" The {word} has no value: it is infinite in every run.");
     }
     figures
 }

@@ -227,7 +227,7 @@ fn a_comparison_has_its_forest_and_its_shift_function() {
     assert_eq!(shift.series.len(), 4, "no change, band, line, points");
     assert_eq!((shift.series[0].name.as_str(), &shift.series[0].marks), ("no change", &vec![Mark::at([], [0.0])]));
     for figure in [forest, shift] {
-        assert!(figure.caption.ends_with(" Compared figures: geometric means of the runs."), "{}", figure.caption);
+        assert!(figure.caption.ends_with(" Compared values: geometric means of the runs."), "{}", figure.caption);
     }
     let line = numbers(&shift.series[2].marks);
     assert_eq!((line.len(), line[0][0]), (11, 0.9));
@@ -336,7 +336,7 @@ fn a_statistic_that_is_infinite_in_every_run_is_said_to_have_no_figure() {
     let figures = plots(["64", "128", "256"].map(of).into());
     for name in ["box-plots", "sweep"] {
         let caption = &named(&figures, name).caption;
-        assert!(caption.ends_with(" The p99 has no figure: it is infinite in every run."), "{caption}");
+        assert!(caption.ends_with(" The p99 has no value: it is infinite in every run."), "{caption}");
     }
     assert!(figures.iter().all(|figure| figure.name != "box-plots-p99"));
 }

@@ -30,7 +30,7 @@ pub const COMMANDS: [(&str, [Example; 2]); 20] = [
     (
         "stream",
         [
-            example("latlab stream --cpu 0 --peer-cpu 1", "as fast as sends go over loopback, both ends pinned"),
+            example("latlab stream --cpu 0 --peer-cpu 1", "as fast as possible over loopback, both ends pinned"),
             example("latlab stream ssh:pi3 --search", "to another host: the highest rate without loss"),
         ],
     ),
@@ -101,11 +101,11 @@ pub const COMMANDS: [(&str, [Example; 2]); 20] = [
         [
             example(
                 "latlab check-published RECORDING --claims 'mean=296us max=3256us n=50000'",
-                "exit code 1 unless the recording has these figures",
+                "exit code 1 unless the recording has these values",
             ),
             example(
                 "latlab check-published log.txt --unit ms --claims-file table.txt",
-                "figures of a file of numbers; mistakes that explain them",
+                "values of a log; mistakes that explain wrong ones",
             ),
         ],
     ),
@@ -119,10 +119,10 @@ pub const COMMANDS: [(&str, [Example; 2]); 20] = [
     (
         "run",
         [
-            example("latlab run udp.toml --dry-run", "what it would do, and how long that takes"),
+            example("latlab run udp.toml --dry-run", "the plan and its duration"),
             example(
                 "latlab run --ab ./old ./new -- ping localhost:7000 --protocol echo",
-                "two builds of a server, measured in turns",
+                "two builds of a server, in turns",
             ),
         ],
     ),
@@ -137,20 +137,20 @@ pub const COMMANDS: [(&str, [Example; 2]); 20] = [
         "list",
         [
             example("latlab list --kind ping --since 2d", "the round trips of the last two days"),
-            example("latlab list --before 30d --prune", "what is older than 30 days; with --yes it is removed"),
+            example("latlab list --before 30d --prune", "what is older than 30 days; --yes removes it"),
         ],
     ),
     (
         "doctor",
         [
-            example("latlab doctor", "what this host lacks, with the command that corrects it"),
-            example("latlab doctor --calibrate --cpu 0 --peer-cpu 1", "measure the floor on these pins"),
+            example("latlab doctor", "what would disturb a measurement, with the command that fixes it"),
+            example("latlab doctor --calibrate --cpu 0 --peer-cpu 1", "measure the bare loop on these CPUs"),
         ],
     ),
     (
         "agent",
         [
-            example("latlab agent --stdio < /dev/null", "whether it can be started here: it greets and ends"),
+            example("latlab agent --stdio < /dev/null", "test whether it can be started here: it greets and ends"),
             example("latlab agent --stdio", "what ssh:HOST starts on the other host"),
         ],
     ),

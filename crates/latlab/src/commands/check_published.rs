@@ -98,7 +98,7 @@ fn read(
         }
     };
     if data.answered() + data.lost == 0 {
-        return Err(Failure::request(format!("cannot check figures of `{name}`"))
+        return Err(Failure::request(format!("cannot check published values of `{name}`"))
             .because("it has no values")
             .hint("check the path; `-C N` picks another column of a file of numbers"));
     }
@@ -150,15 +150,18 @@ fn recorded(recording: &Recording, name: &str, args: &CheckPublishedArgs) -> Res
     let found = metric.map_or(Some(main[0]), Metric::from_name);
     let Some(found) = found.filter(|metric| !metric.is_rate() && known.contains(metric)) else {
         let known: Vec<String> = known.iter().map(|metric| metric.name().to_owned()).collect();
-        return Err(Failure::request(format!("cannot check figures of `{}`", metric.unwrap_or(main[0].name())))
-            .because(format!("it is a recording of `{}` with {}", manifest.kind.word(), listed(&known)))
-            .hint("name a delay of it with `--metric`"));
+        return Err(Failure::request(format!(
+            "cannot check published values of `{}`",
+            metric.unwrap_or(main[0].name())
+        ))
+        .because(format!("it is a recording of `{}` with {}", manifest.kind.word(), listed(&known)))
+        .hint("name a delay of it with `--metric`"));
     };
     PublishedData::of_recording(recording, found, args.sample.half)?.ok_or_else(|| {
         let most = grouped(defaults::NUMBERS_MAX as u64);
         Failure::request(format!("cannot check more than {most} values of `{name}`"))
             .because("all of them are kept in memory and sorted")
-            .hint("check a part of the log; `latlab summary` has figures of all of it")
+            .hint("check a part of the log; `latlab summary` has statistics of all of it")
     })
 }
 

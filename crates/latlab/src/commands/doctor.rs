@@ -91,7 +91,7 @@ fn calibration(bare: &BareSpec, busy: &[u16], console: &Console) -> Result<Findi
     );
     if !bare.conditions.is_pinned() {
         let text =
-            "summaries will not show this calibration: both ends must be pinned, since other CPUs give other figures";
+            "summaries will not show this calibration: both ends must be pinned, since other CPUs give other results";
         console.warning(text, Some("`latlab doctor --calibrate --cpu 0 --peer-cpu 1`, on the CPUs of the measurement"));
         return Ok(Finding::fine("bare-loop", message));
     }

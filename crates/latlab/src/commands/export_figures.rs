@@ -267,8 +267,8 @@ pub(super) fn values(
             _ => missing += 1,
         }
     }
-    warn_left_out(export, infinite, "run", " whose figure is infinite: probes were lost");
-    warn_left_out(export, missing, "run", " without data for the figure");
+    warn_left_out(export, infinite, "run", " whose statistic is infinite: probes were lost");
+    warn_left_out(export, missing, "run", " without data for the statistic");
     Ok(())
 }
 
@@ -296,7 +296,7 @@ pub(super) fn jitter(
         };
         writeln!(target, "mean {}\nstdev {}", general(mean / scale, DIGITS), general(stdev / scale, DIGITS))?;
     }
-    warn_left_out(export, missing, "run", " without data for the figure");
+    warn_left_out(export, missing, "run", " without data for the statistic");
     Ok(())
 }
 

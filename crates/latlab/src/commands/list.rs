@@ -330,7 +330,7 @@ fn show_experiment(directory: &Path, runs: &[ListedRecording], is_usual_store: b
             view.runs_planned = experiment.and_then(|experiment| planned_runs(&experiment, |it| state.is_dropped(it)));
             let process = |pid: Option<u32>| pid.map_or("by another process".into(), |pid| format!("by process {pid}"));
             let other_file = lost_file.or_else(|| edited(directory, &state));
-            let goes_on = || "`latlab run` with its directory goes on with it".to_owned();
+            let goes_on = || "`latlab run` with its directory continues it".to_owned();
             (view.state, view.reason) = match runner {
                 Some(runner) => ("measuring".into(), Some(process(runner.pid))),
                 None if state.finished => ("finished".into(), other_file.or_else(|| failures(&state))),

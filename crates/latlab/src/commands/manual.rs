@@ -20,16 +20,16 @@ const EXIT_STATUS: &str = r#".SH "EXIT STATUS"
 done
 .TP
 1
-done, and the answer is no: a \-\-gate does not hold, doctor found a blocker
+done, with a negative result: a \-\-gate does not hold, doctor found a blocker
 .TP
 2
 the request is wrong: arguments, experiment file, unreadable or damaged input
 .TP
 3
-the world refuses: permission, missing feature, no answer, disk full
+the environment does not allow it: permission, missing feature, no answer, disk full
 .TP
 4
-measured but not to be trusted; the recording is kept and marked
+measured, but the results are not trustworthy; the recording is kept and marked
 .TP
 129, 130, 131, 143
 ended by SIGHUP, SIGINT, SIGQUIT, SIGTERM; what was measured is kept

@@ -96,7 +96,7 @@ fn unrecovered_finding(one: &Unrecovered) -> Finding {
         None if matches!(one.source.kind(), io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof) => {
             (in_words(&one.source), format!("restore the values that it lists by hand, then remove `{path}`"))
         }
-        None => (in_words(&one.source), "`latlab doctor --restore` tries again when that is mended".into()),
+        None => (in_words(&one.source), "`latlab doctor --restore` tries again when that is fixed".into()),
     };
     let message = format!("cannot read the settings of a killed latlab in `{path}`: {cause}");
     Finding::new(FindingSeverity::Blocker, "journal-unreadable", message, fix)

@@ -396,9 +396,9 @@ fn named<'a>(figures: &'a [Figure], name: &str) -> Result<&'a Figure, Failure> {
         };
         let hint = match nearest(name, &names) {
             Some(near) => format!("did you mean `{near}`?"),
-            None => "docs/report.md says which data each figure needs".into(),
+            None => "docs/report.md says which data each plot needs".into(),
         };
-        Failure::request(format!("these runs have no figure `{name}`")).because(cause).hint(hint)
+        Failure::request(format!("these runs have no plot `{name}`")).because(cause).hint(hint)
     })
 }
 

@@ -32,7 +32,7 @@ pub(super) const OUTPUTS: &str = "hooks";
 /// The hooks whose outputs are kept.
 const HOOKS_OF_OUTPUTS: [&str; 5] = [BEFORE_BLOCK, BEFORE_RUN, SERVICE, WAIT_FOR, AFTER_RUN];
 /// A reason to keep an experiment.
-const NOT_FINISHED: &str = "it is not finished: `latlab run` goes on with it";
+const NOT_FINISHED: &str = "it is not finished: `latlab run` continues it";
 
 /// An experiment whose journal this process has locked.
 #[derive(Debug)]

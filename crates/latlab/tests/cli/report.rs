@@ -92,7 +92,7 @@ fn a_page_of_an_experiment_has_its_verdicts_and_its_file() {
     for part in [
         ">Comparison</h2>",
         "Loss ratio is higher with load <code>cpu=20%</code> than with <code>load=none</code>, size=64: 1.67 % and 0 %, +1.667",
-        "figures: geometric means of the runs",
+        "baseline, candidate: geometric means of the runs",
         "latlab run experiment.toml",
         "[[compare]]",
         "Loads, offered and achieved",
@@ -106,7 +106,7 @@ fn a_page_of_an_experiment_has_its_verdicts_and_its_file() {
     }
     let recipe = written(lab_with("experiments/finished/pi-udp-load", "x"), "report x", "x.html");
     for part in [
-        "What does CPU load do to the latency of UDP, and what does a way past the network stack?",
+        "What does CPU load do to the latency of UDP, and what does bypassing the network stack?",
         "Under 80 % CPU load p99 of the whole round trip is 87.8 µs, and 57.3 µs without: higher, +53 % [+42, +66].",
         "avg / p99.9 with the ids averaged in (without): UDP, no load ",
         "latlab run pi-udp-load local",
@@ -125,7 +125,7 @@ fn a_page_of_an_experiment_has_its_verdicts_and_its_file() {
     for part in [
         "<title>Experiment ping local: x</title>",
         "Over 10 runs of one condition: geometric means p50 45.0 µs [44.6 µs, 45.4 µs], p99 59.0 µs",
-        "everywhere the mean of the figures of the runs: the geometric one",
+        "everywhere the mean of the values of the runs. It is the geometric mean",
     ] {
         assert!(unnamed.contains(part), "{part}");
     }

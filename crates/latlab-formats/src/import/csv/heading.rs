@@ -60,8 +60,8 @@ impl Heading {
             return Ok(());
         };
         let shown = whole(self.whole.as_bytes()).shown();
-        Err(LogFault::whole(format!("the column `{shown}` has figures (`{word}`), not samples"))
-            .hint(format!("`--column '{shown}'` imports its figures as delays, as they are")))
+        Err(LogFault::whole(format!("the column `{shown}` has statistics (`{word}`), not samples"))
+            .hint(format!("`--column '{shown}'` imports its values as delays, as they are")))
     }
 }
 

@@ -147,7 +147,7 @@ fn a_column_of_averages_or_halves_is_refused_unless_it_is_named() {
         let text = format!("id,{heading}\n1,5\n");
         let fault = fault("", &text);
         assert_eq!((fault.line, fault.column), (Some(1), None), "{heading}");
-        assert!(fault.what.starts_with(&format!("the column `{heading}` has figures (`")), "{}", fault.what);
+        assert!(fault.what.starts_with(&format!("the column `{heading}` has statistics (`")), "{}", fault.what);
         let (block, _) = read_csv(&typed("--column 2"), &text).expect(heading);
         assert_eq!((block.metric, block.values[0].value_ns), (Some(Metric::Delay), Some(5_000)), "{heading}");
     }

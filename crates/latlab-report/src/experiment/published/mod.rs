@@ -16,11 +16,11 @@ use crate::units::human::{ABSENT, grouped, load_figure};
 use crate::view::{ColumnView, GroupView, RowView, TableView};
 
 const AGAINST: &str = "ministat's test";
-const MEAN_IS_LOST: &str = "lost: infinite, since the figure of a run or more lies among its lost probes";
+const MEAN_IS_LOST: &str = "lost: infinite, since the value of a run or more lies among its lost probes";
 const MEANS_OF_RUNS: &str = "means are arithmetic here, as those of ministat, and geometric in comparisons";
-const MEANS: &str = "of several runs: geometric means of their figures, as in comparisons";
+const MEANS: &str = "of several runs: geometric means of their values, as in comparisons";
 const MEANS_OF_EXTREMES: &str =
-    "of several runs: geometric means of their figures, of minima and maxima too, as in comparisons";
+    "of several runs: geometric means of their values, of minima and maxima too, as in comparisons";
 const SMALL: &str = "( ) too few values beyond it, or of one run too few independent ones";
 
 /// The publication with the measured figures, a row for each source of figures; of a publication of halves a further one has

@@ -84,8 +84,8 @@ not measured yet: CPU load
 not possible here: `xdp`
 ( ) too few values beyond it, or of one run too few independent ones; `--full`
 has more
-lost: infinite, since the figure of a run or more lies among its lost probes
-of several runs: geometric means of their figures, of minima and maxima too, as
+lost: infinite, since the value of a run or more lies among its lost probes
+of several runs: geometric means of their values, of minima and maxima too, as
 in comparisons
 ";
     let not_possible = || Some("not possible here: `xdp`".to_owned());

@@ -30,11 +30,11 @@ pub struct CheckPublishedArgs {
 
 /// What is published.
 #[derive(Clone, Debug, Default, Args)]
-#[command(next_help_heading = "What must hold")]
+#[command(next_help_heading = "Claims")]
 pub struct ClaimArgs {
-    /// Published figures, such as 'mean=296us p99.9=11.026ms n=50000'; repeatable [default: those of --claims-file]
+    /// Published values, such as 'mean=296us p99.9=11.026ms n=50000'; repeatable [default: those of --claims-file]
     ///
-    /// Figures are n, lost, loss, mean, min, max, median, stddev and quantiles such as p99.9, with the digits and the unit as
+    /// Names are n, lost, loss, mean, min, max, median, stddev and quantiles such as p99.9, with the digits and the unit as
     /// published.
     #[arg(long, value_name = "CLAIMS", allow_hyphen_values = true, required_unless_present = "claims_file")]
     pub claims: Vec<String>,
@@ -45,7 +45,7 @@ pub struct ClaimArgs {
 
 /// What the raw data are.
 #[derive(Clone, Debug, Default, Args)]
-#[command(next_help_heading = "What is looked at")]
+#[command(next_help_heading = "Input")]
 pub struct RawDataArgs {
     /// Format of the log, as of `latlab import` [default: found by its content, unless -C, -d or --id-column is given]
     #[arg(long, value_name = "FORMAT", value_parser = value::log_format, conflicts_with_all = ["column", "delimiters", "id_column"])]
@@ -65,13 +65,13 @@ pub struct RawDataArgs {
     /// Unit of numbers and logs that do not state it, and of claims without one [default: numbers without a unit]
     #[arg(long, value_name = "UNIT", value_parser = value::time_unit())]
     pub unit: Option<TimeUnit>,
-    /// Column of a file of numbers that has the packet ids, from 1 [default: none]
+    /// Column of the packet ids in a file of numbers, from 1 [default: none]
     #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = value::whole::<usize>(1..=defaults::TEXT_COLUMN_MAX))]
     pub id_column: Option<usize>,
     /// Metric of recordings, such as round_trip_delay_less_dwell [default: the main one of their kind]
     #[arg(long, value_name = "METRIC")]
     pub metric: Option<String>,
-    /// The published figures are said to be of half round trips
+    /// The published values are half round trips
     #[arg(long)]
     pub half: bool,
 }

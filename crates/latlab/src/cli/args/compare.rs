@@ -38,9 +38,9 @@ pub struct CompareArgs {
 
 /// Which observations belong together.
 #[derive(Clone, Debug, Default, Args)]
-#[command(next_help_heading = "What a group is")]
+#[command(next_help_heading = "Grouping")]
 pub struct GroupingArgs {
-    /// Group recordings by what varied: load, size, target, tag:KEY … [default: each PATH]
+    /// Group recordings by a factor: load, size, target, tag:KEY … [default: each PATH]
     ///
     /// One of target, transport, protocol, size, schedule, interval, wait, source-port, load, setting:KNOB and tag:KEY.
     /// The runs of an experiment are grouped by all of its factors.
@@ -52,7 +52,7 @@ pub struct GroupingArgs {
     /// alphabet.
     #[arg(long, value_name = "LEVEL", requires = "by", allow_hyphen_values = true)]
     pub baseline: Option<String>,
-    /// What GLOB matches is one group; repeatable, the first is the baseline [default: each PATH]
+    /// Paths that match GLOB form group NAME; repeatable, the first is the baseline [default: each PATH]
     #[arg(long, value_name = "NAME=GLOB", value_parser = value::named_glob)]
     pub group: Vec<NamedGlob>,
     /// Only recordings of this kind [default: all, which must be of one kind]
@@ -74,7 +74,7 @@ pub struct ColumnArgs {
 
 /// What is compared, and how sure the answer has to be.
 #[derive(Clone, Debug, Default, Args)]
-#[command(next_help_heading = "What is compared")]
+#[command(next_help_heading = "Comparison")]
 pub struct ComparingArgs {
     /// Metric of recordings, such as response_time [default: the main one of their kind]
     #[arg(long, value_name = "METRIC")]
@@ -89,30 +89,30 @@ pub struct ComparingArgs {
     /// With --ministat one of 80, 90, 95, 98, 99 and 99.5.
     #[arg(short, long, value_name = "PERCENT", allow_hyphen_values = true, value_parser = value::confidence)]
     pub confidence: Option<Confidence>,
-    /// Differences within ±MARGIN, such as 3%, count as none [default: any difference counts]
+    /// Equivalence margin: differences within ±MARGIN, such as 3%, count as none [default: no margin]
     #[arg(long, value_name = "MARGIN", allow_hyphen_values = true, value_parser = value::percent)]
     pub equivalence: Option<f64>,
-    /// What the answer holds for [default: blocks]
+    /// Population that the verdict applies to [default: blocks]
     #[arg(long, value_name = "LEVEL", hide_short_help = true)]
     pub over: Option<OverWord>,
     /// Exit with 1 unless '[METRIC] STATISTIC <= CHANGE' holds; repeatable [default: none]
     ///
-    /// Such as 'p99 <= +5%': broken if the whole interval of the change lies beyond.
+    /// Such as 'p99 <= +5%'. It does not hold if the whole interval of the change lies beyond the limit.
     #[arg(long, value_name = "CONDITION", allow_hyphen_values = true)]
     pub gate: Vec<String>,
-    /// Exit with 1 also where a gate cannot be decided
+    /// Exit with 1 also if a gate cannot be decided
     #[arg(long, requires = "gate", hide_short_help = true)]
     pub gate_strict: bool,
 }
 
 /// How comparisons are shown.
 #[derive(Clone, Debug, Default, Args)]
-#[command(next_help_heading = "What is printed")]
+#[command(next_help_heading = "Display")]
 pub struct ComparisonArgs {
     /// Add the differences at the deciles and in the tails
     #[arg(long)]
     pub shift: bool,
-    /// Say how each answer was found, and what it rests on
+    /// Explain the method and the assumptions of each verdict
     #[arg(long)]
     pub explain: bool,
     /// Form of the table [default: text]
@@ -122,7 +122,7 @@ pub struct ComparisonArgs {
 
 /// Plots in characters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Args)]
-#[command(next_help_heading = "What is printed")]
+#[command(next_help_heading = "Display")]
 pub struct PlotArgs {
     /// Add plots: histograms on one axis, and of a comparison box plots and ministat's plot
     #[arg(long, conflicts_with = "json")]
@@ -134,21 +134,21 @@ pub struct PlotArgs {
 
 /// ministat's own flags. `-C`, `-c`, `-d` and `-q` are shared with the other form.
 #[derive(Clone, Debug, Default, Args)]
-#[command(next_help_heading = "The ministat form")]
+#[command(next_help_heading = "ministat compatibility")]
 pub struct MinistatArgs {
-    /// Print what FreeBSD's ministat prints: plot, figures, Student's t against the first group
+    /// Print the output of FreeBSD's ministat: plot, statistics, Student's t against the first group
     ///
     /// Takes 1 to 7 groups of at least 3 observations each; standard input if no PATH is given. With it `-q` also
-    /// leaves out the names of the groups and the heading of the figures.
+    /// leaves out the names of the groups and the heading of the table.
     #[arg(long)]
     pub ministat: bool,
     /// No plot
     #[arg(short = 'A', hide_short_help = true)]
     pub no_plot: bool,
-    /// The figures alone: no plot, no test
+    /// The statistics only: no plot, no test
     #[arg(short = 'n', hide_short_help = true)]
     pub figures_only: bool,
-    /// A line in the plot for the bar of each group
+    /// A separate line in the plot for the bar of each group
     #[arg(short = 's', hide_short_help = true)]
     pub separate_bars: bool,
     /// Width of the plot in characters [default: the terminal's, else 74]
@@ -159,10 +159,10 @@ pub struct MinistatArgs {
 /// What a comparison generalises over.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum OverWord {
-    /// These blocks, as measured.
+    /// The blocks that were measured.
     #[default]
     Blocks,
-    /// Boots like these.
+    /// Other boots of the host.
     Boots,
 }
 

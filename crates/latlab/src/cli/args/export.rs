@@ -26,12 +26,12 @@ pub struct ExportArgs {
 
 /// What is exported.
 #[derive(Clone, Debug, Default, Args)]
-#[command(next_help_heading = "What is exported")]
+#[command(next_help_heading = "Exported data")]
 pub struct ExportContentArgs {
     /// Format [default: that of the end of FILE, else csv]
     ///
     /// Every row: csv, jsonl or parquet, with the conditions of its run. Histograms: hlog for HdrHistogram, prometheus for
-    /// the textfile collector of node_exporter. Figures of runs: values for ministat, benchstat for benchstat, jitter for mean
+    /// the textfile collector of node_exporter. Statistics of runs: values for ministat, benchstat for benchstat, jitter for mean
     /// and standard deviation. Probes of one run: roundtrip-csv, four-times or irtt-json.
     #[arg(long, value_name = "FORMAT")]
     pub format: Option<ExportFormat>,
@@ -47,7 +47,7 @@ pub struct ExportContentArgs {
     /// Statistic of each run for values, such as p99 or mean [default: p50]
     #[arg(long, value_name = "STATISTIC")]
     pub statistic: Option<String>,
-    /// Each probe for values, instead of a statistic of each run; lost ones are left out
+    /// With values: one number for each answered probe, instead of a statistic of each run
     #[arg(long, conflicts_with = "statistic")]
     pub singletons: bool,
     /// Unit of values and jitter [default: ns, of jitter us]
@@ -60,12 +60,12 @@ pub struct ExportContentArgs {
 
 /// Where it is written.
 #[derive(Clone, Debug, Default, Args)]
-#[command(next_help_heading = "Where it is written")]
+#[command(next_help_heading = "Output")]
 pub struct ExportWritingArgs {
     /// Write to FILE, or - for standard output [default: standard output]
     ///
-    /// The file appears as a whole, when all of it is written. A file that exists is replaced if it is such an export; one
-    /// of values has no mark, and needs --force.
+    /// The file appears when all of it is written. An existing file is replaced if it is an earlier export of this format;
+    /// files of values cannot be recognised and need --force.
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Replace any file
@@ -91,11 +91,11 @@ pub enum ExportFormat {
     Benchstat,
     /// Metrics for node_exporter.
     Prometheus,
-    /// Round trips of one run in seconds, with a heading.
+    /// Round trips of one run in seconds, with a header line.
     RoundtripCsv,
-    /// Number and four instants of each answered probe of one run, in ns.
+    /// Sequence number and four time stamps of each answered probe of one run, in ns.
     FourTimes,
-    /// Probes of one run as irtt's document has them.
+    /// Probes of one run in the JSON format of irtt.
     IrttJson,
     /// Mean and standard deviation of each run, a line for each.
     Jitter,

@@ -21,10 +21,10 @@ pub struct ImportArgs {
     #[command(flatten)]
     pub store: StoreArgs,
     /// Write the recording to this new directory instead [default: a new one in the store]
-    #[arg(short, long, value_name = "DIR", conflicts_with = "store", help_heading = "What is kept")]
+    #[arg(short, long, value_name = "DIR", conflicts_with = "store", help_heading = "Output")]
     pub output: Option<PathBuf>,
-    /// Note KEY=VALUE with the run; repeatable [default: none]
-    #[arg(long, value_name = "KEY=VALUE", help_heading = "What is kept", value_parser = value::tag)]
+    /// Add the tag KEY=VALUE to the recording; repeatable [default: none]
+    #[arg(long, value_name = "KEY=VALUE", help_heading = "Output", value_parser = value::tag)]
     pub tag: Vec<Tag>,
     #[command(flatten)]
     pub json: JsonArgs,
@@ -34,7 +34,7 @@ pub struct ImportArgs {
 
 /// What a log is, as far as it does not say so itself.
 #[derive(Clone, Debug, Default, Args)]
-#[command(next_help_heading = "What the log is")]
+#[command(next_help_heading = "Log format")]
 pub struct LogArgs {
     /// Format of the log [default: found by its content]
     ///

@@ -33,9 +33,9 @@ pub struct MeasuringArgs {
 
 /// How long a run lasts.
 #[derive(Clone, Debug, Default, Args)]
-#[command(next_help_heading = "How long")]
+#[command(next_help_heading = "Duration")]
 pub struct StopArgs {
-    /// Stop after N measured probes; alone it lifts -d [default: no limit]
+    /// Stop after N measured probes; replaces the default of -d [default: no limit]
     #[arg(short = 'n', long, value_name = "N", allow_hyphen_values = true, value_parser = value::whole::<u64>(1..=u64::MAX))]
     pub count: Option<u64>,
     /// Stop after a measuring time of T, such as 10s or 2m [default: 10s]
@@ -43,44 +43,44 @@ pub struct StopArgs {
     /// With -n as well, whichever comes first. Several sizes or ports take that long each.
     #[arg(short = 'd', long, value_name = "T", allow_hyphen_values = true, value_parser = value::span(defaults::DURATION_MAX))]
     pub duration: Option<Nanos>,
-    /// Send for N probes or a time T before probes count [default: 1s, at most 1000 probes]
+    /// Warm up for N probes or a time T [default: 1s, at most 1000 probes]
     ///
-    /// Warm-up probes stay in the recording and out of every statistic. 0 leaves them out.
+    /// Warm-up probes are in the recording, but in no statistic. 0: no warm-up.
     #[arg(long, value_name = "N|T", allow_hyphen_values = true, hide_short_help = true, value_parser = value::warmup)]
     pub warmup: Option<Warmup>,
 }
 
 /// When probes leave.
 #[derive(Clone, Debug, Default, Args)]
-#[command(next_help_heading = "When probes leave")]
+#[command(next_help_heading = "Schedule")]
 pub struct ScheduleArgs {
-    /// Send one every T, such as 1ms, whatever comes back [default: closed loop]
+    /// Send a probe every T, such as 1ms, without waiting for answers [default: closed loop]
     ///
-    /// In a closed loop the next probe leaves when the last one was answered or timed out.
+    /// In a closed loop the next probe is sent when the last one was answered or timed out.
     #[arg(short, long, value_name = "T", allow_hyphen_values = true, value_parser = value::span(defaults::INTERVAL_MAX))]
     pub interval: Option<Nanos>,
-    /// Draw exponential gaps whose mean is -i
+    /// Send at random intervals, exponential with mean -i (a Poisson process)
     #[arg(long, hide_short_help = true)]
     pub poisson: bool,
-    /// Seed of the exponential gaps, to repeat a run [default: a new one, recorded]
+    /// Seed of the random intervals, to repeat a run [default: a new one, recorded]
     #[arg(long, value_name = "N", allow_hyphen_values = true, hide_short_help = true, value_parser = value::whole::<u64>(0..=u64::MAX))]
     pub seed: Option<u64>,
-    /// Give up probes overdue by more than T: they become `not_sent` [default: 1s]
+    /// Do not send probes overdue by more than T; they count as `not_sent` [default: 1s]
     #[arg(long, value_name = "T", allow_hyphen_values = true, hide_short_help = true, value_parser = value::span(defaults::DURATION_MAX))]
     pub max_backlog: Option<Nanos>,
-    /// Count answers that take longer than T as late, up to 60s [default: 1s]
+    /// Time-out: answers that take longer than T count as late; at most 60s [default: 1s]
     #[arg(long, value_name = "T", allow_hyphen_values = true, hide_short_help = true, value_parser = value::span(defaults::TIMEOUT_MAX))]
     pub timeout: Option<Nanos>,
 }
 
 /// What a probe is.
 #[derive(Clone, Debug, Args)]
-#[command(next_help_heading = "What probes are")]
+#[command(next_help_heading = "Probes")]
 pub struct ProbeArgs {
     /// Payload in bytes, 24 to 65507; several make interleaved runs [default: 64]
     #[arg(short, long, value_name = "BYTES[,…]", value_delimiter = ',', allow_hyphen_values = true, value_parser = value::size)]
     pub size: Vec<u32>,
-    /// What the payload says [default: native]
+    /// Protocol of the probes: native or echo [default: native]
     ///
     /// native: latlab's own session, authenticated with a key.
     /// echo: a payload that any UDP echo returns; default port 7.
@@ -89,11 +89,11 @@ pub struct ProbeArgs {
         verbatim_doc_comment, hide_possible_values = true
     )]
     pub protocol: Option<Protocol>,
-    /// How probes travel: udp, tcp, dds or xdp [default: udp]
+    /// Transport of the probes: udp, tcp, dds or xdp [default: udp]
     ///
     /// tcp: one connection for each run, TCP_NODELAY at both ends; a running `latlab serve` needs --tcp.
     /// dds: samples of DDS topics; a running `latlab serve` needs --transport dds.
-    /// xdp: UDP past the network stack of this host (AF_XDP); needs root or CAP_NET_RAW, CAP_NET_ADMIN and CAP_BPF.
+    /// xdp: UDP over an AF_XDP socket, without the network stack of this host; needs root or CAP_NET_RAW, CAP_NET_ADMIN and CAP_BPF.
     #[arg(
         long, value_name = "WORD", value_parser = value::transport(), hide_short_help = true,
         verbatim_doc_comment, hide_possible_values = true
@@ -103,14 +103,14 @@ pub struct ProbeArgs {
 
 /// How the process of an end runs.
 #[derive(Clone, Debug, Default, Args)]
-#[command(next_help_heading = "How it runs")]
+#[command(next_help_heading = "CPU and scheduling")]
 pub struct EndArgs {
-    /// Wait for datagrams by block, spin or busy-poll [default: block]
+    /// How to wait for datagrams: block, spin or busy-poll [default: block]
     ///
     /// block: sleep in the kernel.
-    /// spin: ask again and again, at the cost of a core.
-    /// busy-poll: sleep in a kernel that polls the driver first.
-    /// Both ends do so where latlab starts both (local, lab, ssh:, cmd:).
+    /// spin: poll the socket in a loop; uses one core completely.
+    /// busy-poll: the kernel polls the network driver before it sleeps (SO_BUSY_POLL).
+    /// It applies to both ends if latlab starts both (local, lab, ssh:, cmd:).
     #[arg(
         long, value_name = "WORD", value_parser = value::one_of(&[WaitMode::Block, WaitMode::Spin, WaitMode::BusyPoll], WaitMode::word), verbatim_doc_comment,
         hide_possible_values = true
@@ -122,23 +122,23 @@ pub struct EndArgs {
     /// Run under SCHED_FIFO with priority PRIO, 1 to 99 [default: the system's scheduler]
     #[arg(long, value_name = "PRIO", allow_hyphen_values = true, hide_short_help = true, value_parser = value::whole::<u8>(1..=defaults::FIFO_MAX))]
     pub fifo: Option<u8>,
-    /// Lock all memory
+    /// Lock all memory (mlockall)
     #[arg(long, hide_short_help = true)]
     pub mlock: bool,
 }
 
 /// The end that latlab starts for itself.
 #[derive(Clone, Debug, Default, Args)]
-#[command(next_help_heading = "How it runs")]
+#[command(next_help_heading = "CPU and scheduling")]
 pub struct PeerArgs {
-    /// Pin the other end to CPU N, where latlab starts it; any: not pinned [default: as --cpu]
+    /// Pin the other end to CPU N, if latlab starts it; any: not pinned [default: as --cpu]
     #[arg(long, value_name = "N|any", allow_hyphen_values = true, value_parser = value::pin)]
     pub peer_cpu: Option<Pin>,
 }
 
 /// What the summary says.
 #[derive(Clone, Debug, Default, PartialEq, Args)]
-#[command(next_help_heading = "What the summary says")]
+#[command(next_help_heading = "Statistics")]
 pub struct JudgingArgs {
     /// Quantiles, as 0.99 or p99 [default: 0.5,0.9,0.99,0.999,0.9999]
     ///
@@ -151,30 +151,30 @@ pub struct JudgingArgs {
     /// Add the share of probes that took longer than T, such as 500us [default: no deadline]
     #[arg(long, value_name = "T", allow_hyphen_values = true, hide_short_help = true, value_parser = value::span(defaults::DURATION_MAX))]
     pub deadline: Option<Nanos>,
-    /// Add columns headed `round trip / 2`, to stand beside tools that print it
+    /// Add columns headed `round trip / 2`, to compare with tools that print half round trips
     #[arg(long, hide_short_help = true)]
     pub half: bool,
 }
 
 /// What must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Args)]
-#[command(next_help_heading = "What must hold")]
+#[command(next_help_heading = "Gates")]
 pub struct GateArgs {
     /// Exit with 1 unless '[METRIC] STATISTIC OP VALUE' holds; repeatable [default: none]
     ///
     /// Such as 'p99 <= 200us', 'loss_ratio <= 0.1%' or 'delivered_rate mean >= 1Gbit/s'; OP is one of <=, <, >= and >.
-    /// The default metric is the main one of the runs. Each run must hold it. A quantile that the data do not support
-    /// leaves it undecided unless the quantile's lower bound decides.
+    /// The default metric is the main one of the runs. The condition must hold in each run. For a quantile that the data
+    /// do not support it is undecided, unless the quantile's lower bound decides.
     #[arg(long, value_name = "CONDITION", allow_hyphen_values = true, hide_short_help = true)]
     pub gate: Vec<String>,
-    /// Exit with 1 also where a gate cannot be decided
+    /// Exit with 1 also if a gate cannot be decided
     #[arg(long, requires = "gate", hide_short_help = true)]
     pub gate_strict: bool,
 }
 
 /// Where the recording goes.
 #[derive(Clone, Debug, Default, Args)]
-#[command(next_help_heading = "What is kept")]
+#[command(next_help_heading = "Output")]
 pub struct OutputArgs {
     #[command(flatten)]
     pub store: StoreArgs,
@@ -183,17 +183,17 @@ pub struct OutputArgs {
     /// Several runs make one recording each inside it. A directory that exists is refused.
     #[arg(short, long, value_name = "DIR", conflicts_with_all = ["store", "no_record"], hide_short_help = true)]
     pub output: Option<PathBuf>,
-    /// Keep nothing but the summary
+    /// Write no recording
     #[arg(long, conflicts_with = "store", hide_short_help = true)]
     pub no_record: bool,
-    /// Note KEY=VALUE with the run; repeatable [default: none]
+    /// Add the tag KEY=VALUE to the recording; repeatable [default: none]
     #[arg(long, value_name = "KEY=VALUE", hide_short_help = true, value_parser = value::tag)]
     pub tag: Vec<Tag>,
 }
 
 /// Where recordings are.
 #[derive(Clone, Debug, Default, Args)]
-#[command(next_help_heading = "What is kept")]
+#[command(next_help_heading = "Output")]
 pub struct StoreArgs {
     /// Directory of all recordings [default: ./latlab-runs, or $LATLAB_STORE]
     #[arg(long, value_name = "DIR")]
@@ -202,11 +202,11 @@ pub struct StoreArgs {
 
 /// What is set on the hosts for the time of the run.
 #[derive(Clone, Debug, Default, Args)]
-#[command(next_help_heading = "What is set meanwhile")]
+#[command(next_help_heading = "Host settings")]
 pub struct SettingArgs {
-    /// Set KNOB[:DEV][@WHERE]=VALUE while measuring, restored afterwards; repeatable [default: none]
+    /// Change a setting of the host during the run and restore it afterwards; repeatable [default: none]
     ///
-    /// governor=performance, cpu-dma-latency=0, timer-slack=1ns, idle-states=none (or max-us:N, off:NAME,…),
+    /// KNOB[:DEV][@WHERE]=VALUE: governor=performance, cpu-dma-latency=0, timer-slack=1ns, idle-states=none (or max-us:N, off:NAME,…),
     /// irq-affinity=IRQ:CPUS, rt-runtime=-1, busy-poll=50us, coalesce=rx-usecs:0,…, offload=tx-checksum:off,…,
     /// mtu=BYTES, socket-buffer=BYTES. VALUE as-found leaves a knob as it is.
     ///
@@ -217,7 +217,7 @@ pub struct SettingArgs {
 
 /// In which form results are printed.
 #[derive(Clone, Debug, Default, Args)]
-#[command(next_help_heading = "What is printed")]
+#[command(next_help_heading = "Display")]
 pub struct JsonArgs {
     /// Print one JSON document instead of text
     #[arg(long)]
@@ -226,21 +226,21 @@ pub struct JsonArgs {
 
 /// The view while a run goes on.
 #[derive(Clone, Copy, Debug, Default, Args)]
-#[command(next_help_heading = "What is printed")]
+#[command(next_help_heading = "Display")]
 pub struct LiveArgs {
-    /// Show histogram, last minute, rates, loads and busy CPUs on the full screen meanwhile [default: one line]
+    /// Full-screen view during the run: histogram, last minute, rates, loads, busy CPUs [default: one line]
     #[arg(long, conflicts_with = "quiet", hide_short_help = true)]
     pub live: bool,
 }
 
 /// How much is said on stderr.
 #[derive(Clone, Debug, Default, Args)]
-#[command(next_help_heading = "What is printed")]
+#[command(next_help_heading = "Display")]
 pub struct VerbosityArgs {
-    /// No progress and no notes; results, warnings and errors stay
+    /// Print results, warnings and errors only: no progress, no notes
     #[arg(short, long, conflicts_with = "verbose", hide_short_help = true)]
     pub quiet: bool,
-    /// All caveats and metrics; more notes on stderr: addresses, pins, where files are
+    /// Print all caveats and metrics, and more notes on stderr: addresses, CPUs, paths of files
     #[arg(short, long, hide_short_help = true)]
     pub verbose: bool,
 }
@@ -257,24 +257,24 @@ impl VerbosityArgs {
 
 /// Whose lines are printed besides.
 #[derive(Clone, Debug, Default, Args)]
-#[command(next_help_heading = "What the summary says")]
+#[command(next_help_heading = "Statistics")]
 pub struct CompatOutputArgs {
-    /// Add the lines of another tool: netperf-udp-stream [default: none]
+    /// Also print the results in the form of another tool: netperf-udp-stream [default: none]
     #[arg(long, value_name = "TOOL", value_parser = value::one_of(&[CompatOutput::NetperfUdpStream], CompatOutput::word), hide_possible_values = true, hide_short_help = true)]
     pub like: Option<CompatOutput>,
 }
 
 /// What the run is loaded with.
 #[derive(Clone, Debug, Default, Args)]
-#[command(next_help_heading = "Under what conditions")]
+#[command(next_help_heading = "Load")]
 pub struct LoadArgs {
-    /// Make a load meanwhile, such as cpu=80%; repeatable [default: none]
+    /// Load during the run, such as cpu=80%; repeatable [default: none]
     ///
     /// SPEC is KIND=VALUE, then @local, @peer or @both, then :key=value,… as needed.
     /// On local and lab all three places mean this one host.
     ///
     /// cpu=80%: share of every CPU's time; :cpus=0-1, :period=10ms.
-    /// heaters=30: workers that hash without end; :cpus=0-1.
+    /// heaters=30: 30 threads in an endless loop; :cpus=0-1.
     /// mem=2GB/s: bytes read and written; :cpus=, :period=, :buffer=.
     /// net=10Mbit/s: UDP on the measured path; :size=, :wire, :cpu=, :spin.
     /// net=90%, net=max: share of the path's rate without loss, or as much as can be sent.
@@ -286,13 +286,13 @@ pub struct LoadArgs {
 /// `latlab load`.
 #[derive(Clone, Debug, Args)]
 pub struct HoldArgs {
-    /// The path of a network load; the others need none [default: local]
+    /// The other end of a network load; other loads need none [default: local]
     #[arg(value_name = "TARGET", value_parser = value::target)]
     pub target: Option<TypedTarget>,
     #[command(flatten)]
     pub loads: LoadArgs,
-    /// Hold them for a time of T, such as 10s or 2m [default: 10s]
-    #[arg(short = 'd', long, value_name = "T", allow_hyphen_values = true, help_heading = "How long", value_parser = value::span(defaults::DURATION_MAX))]
+    /// Keep the loads for a time T, such as 10s or 2m [default: 10s]
+    #[arg(short = 'd', long, value_name = "T", allow_hyphen_values = true, help_heading = "Duration", value_parser = value::span(defaults::DURATION_MAX))]
     pub duration: Option<Nanos>,
     #[command(flatten)]
     pub way: AddressArgs,

@@ -53,41 +53,41 @@ pub struct Cli {
 /// The commands.
 #[derive(Clone, Debug, Subcommand)]
 pub enum Command {
-    /// Measure round trips, keep every probe, print a summary
+    /// Measure round trips, record every probe, print a summary
     Ping(Box<PingArgs>),
     /// Measure one-way rates: offered, delivered, lost
     Stream(Box<StreamArgs>),
     /// Measure how late a timer wakes this host's user code, and why
     Wakeup(Box<WakeupArgs>),
-    /// Answer authenticated sessions; changes nothing on this host
+    /// Run a reflector: answer authenticated sessions; changes nothing on this host
     Serve(Box<ServeArgs>),
-    /// Write a fresh pre-shared key to a new file, mode 0600
+    /// Write a new pre-shared key to a new file, mode 0600
     Keygen(KeygenArgs),
     /// Print the statistics of recordings
     Summary(SummaryArgs),
-    /// Say whether there is a difference, how big, how sure
+    /// Test whether groups of runs differ: change, interval, verdict
     Compare(Box<CompareArgs>),
-    /// Write one HTML page with tables and plots, or one plot alone
+    /// Write one HTML page with tables and plots, or a single plot
     Report(Box<ReportArgs>),
-    /// Make a recording of a log of another tool
+    /// Convert a log of another tool into a recording
     Import(ImportArgs),
-    /// Give recordings to other tools: CSV, JSON lines, Parquet, histograms, figures of runs
+    /// Export recordings to other tools: CSV, JSON lines, Parquet, histograms, statistics of runs
     Export(Box<ExportArgs>),
-    /// Say which published figures the raw data bear out, and which mistake explains the others
+    /// Check published results against the raw data, and find the mistakes that explain wrong ones
     CheckPublished(Box<CheckPublishedArgs>),
-    /// Make loads, hold them, and say what was reached
+    /// Generate CPU, memory or network load, and report what was reached
     Load(HoldArgs),
-    /// Conduct an experiment: factors, runs in random order, blocks; resumable
+    /// Run an experiment: factors, runs in random order, blocks; resumable
     Run(Box<RunArgs>),
     /// List the built-in experiments, or show one as a file
     Recipes(RecipesArgs),
     /// List the recordings in the store
     List(ListArgs),
-    /// Say what on this host would spoil a measurement, and how to mend it
+    /// List what on this host would disturb a measurement, and how to fix it
     Doctor(DoctorArgs),
-    /// Run the other end of ssh: and cmd: targets; latlab starts it by itself
+    /// Run the remote end of ssh: and cmd: targets; started by latlab itself
     Agent(AgentArgs),
-    /// Print the completions of a shell
+    /// Print shell completions
     Completions(CompletionsArgs),
     /// Print a man page, or write all of them
     Man(ManArgs),
@@ -120,7 +120,7 @@ pub enum Command {
 /// `latlab keygen`.
 #[derive(Clone, Debug, Args)]
 pub struct KeygenArgs {
-    /// File to make; one that exists is left alone
+    /// New file; an existing one is not changed
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
 }
@@ -128,8 +128,8 @@ pub struct KeygenArgs {
 /// `latlab agent`.
 #[derive(Clone, Copy, Debug, Args)]
 pub struct AgentArgs {
-    /// Exchange messages on standard input and output, the only way there is
-    #[arg(long, help_heading = "How it speaks")]
+    /// Use standard input and output; required
+    #[arg(long, help_heading = "Connection")]
     pub stdio: bool,
 }
 
@@ -148,7 +148,7 @@ pub struct ListArgs {
 
 /// Which recordings and experiments are listed, and in which order.
 #[derive(Clone, Debug, Default, Args)]
-#[command(next_help_heading = "What is listed")]
+#[command(next_help_heading = "Selection")]
 pub struct ListFilterArgs {
     /// Recordings of this kind, or experiments; repeatable [default: all]
     #[arg(long, value_name = "KIND")]
@@ -158,28 +158,28 @@ pub struct ListFilterArgs {
     /// An experiment has a tag if all of its runs have it.
     #[arg(long, value_name = "KEY=VALUE", value_parser = value::tag)]
     pub tag: Vec<Tag>,
-    /// What began at most AGE ago or since DATE, such as 12h, 2d, 3w or 2026-11-20 (UTC) [default: at any time]
+    /// Started at most AGE ago or since DATE, such as 12h, 2d, 3w or 2026-11-20 (UTC) [default: at any time]
     #[arg(long, value_name = "AGE|DATE", allow_hyphen_values = true, value_parser = value::instant)]
     pub since: Option<Timestamp>,
-    /// What began more than AGE ago or before DATE [default: at any time]
+    /// Started more than AGE ago or before DATE [default: at any time]
     #[arg(long, value_name = "AGE|DATE", allow_hyphen_values = true, value_parser = value::instant)]
     pub before: Option<Timestamp>,
-    /// Order: the newest, the largest, the most rows first, or the alphabet of kinds or states [default: time]
+    /// Sort order [default: time]
     #[arg(long, value_name = "KEY")]
     pub sort: Option<SortKey>,
 }
 
 /// What is removed.
 #[derive(Clone, Copy, Debug, Default, Args)]
-#[command(next_help_heading = "What is removed")]
+#[command(next_help_heading = "Removal")]
 pub struct PruneArgs {
-    /// Say what of the above would be removed, and remove nothing; needs --tag or --before
+    /// List which of the selected would be removed; removes only with --yes; needs --tag or --before
     ///
     /// Only finished recordings and finished experiments are removed, experiments as a whole. A directory with any file
     /// that latlab did not write is kept.
     #[arg(long)]
     pub prune: bool,
-    /// Remove it
+    /// Remove what --prune lists
     #[arg(long)]
     pub yes: bool,
 }
@@ -230,7 +230,7 @@ pub struct ManArgs {
     #[arg(value_name = "COMMAND", conflicts_with = "output")]
     pub command: Option<String>,
     /// Write latlab.1 and a page for each command to DIR [default: print one page]
-    #[arg(long, value_name = "DIR", help_heading = "What is written")]
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub output: Option<PathBuf>,
 }
 

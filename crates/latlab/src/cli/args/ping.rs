@@ -11,11 +11,11 @@ use crate::cli::value::{self, TypedTarget, WakeupsBeside};
 pub struct PingArgs {
     /// `local`, `lab`, HOST[:PORT], ssh:HOST or cmd:COMMAND [default: local, port 9862]
     ///
-    /// local: a reflector process of latlab's own on loopback.
+    /// local: a reflector process on loopback, started by latlab.
     /// lab: two private network namespaces and a veth pair (needs root).
     /// HOST[:PORT], [V6]:PORT: a running `latlab serve`, or any UDP echo with --protocol echo.
     /// ssh:[USER@]HOST: latlab on that host, started over ssh.
-    /// 'cmd:COMMAND …': the same through any command that connects to `latlab agent --stdio`; needs --peer-addr.
+    /// 'cmd:COMMAND …': like ssh:, through any command that connects to `latlab agent --stdio`; needs --peer-addr.
     #[arg(value_name = "TARGET", verbatim_doc_comment, value_parser = value::target)]
     pub target: Option<TypedTarget>,
     #[command(flatten)]
@@ -28,16 +28,17 @@ pub struct PingArgs {
     pub ends: EndArgs,
     #[command(flatten)]
     pub peer: PeerArgs,
-    /// Measure wake-ups beside the probes, every T on the sender's CPU [default: none]
+    /// Also measure timer wake-ups, every T on the sender's CPU [default: none]
     ///
-    /// Says whether slow probes coincide with late wake-ups of this host: its scheduler, or
-    /// the network. T:late=T2 counts wake-ups later than T2 as late [default: their p99].
+    /// Shows whether slow probes coincide with late wake-ups. If they do, this host's scheduler
+    /// is the cause, else the network. T:late=T2: wake-ups later than T2 count as late [default:
+    /// their p99].
     #[arg(
         long,
         value_name = "T[:late=T2]",
         allow_hyphen_values = true,
         hide_short_help = true,
-        help_heading = "What runs beside it", value_parser = value::wakeups_beside
+        help_heading = "Concurrent measurement", value_parser = value::wakeups_beside
     )]
     pub with_wakeup: Option<WakeupsBeside>,
     #[command(flatten)]

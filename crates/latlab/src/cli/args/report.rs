@@ -18,7 +18,7 @@ pub struct ReportArgs {
     #[command(flatten)]
     pub grouping: GroupingArgs,
     /// Metric that is compared, such as response_time [default: the main one of the kind]
-    #[arg(long, value_name = "METRIC", help_heading = "What is compared")]
+    #[arg(long, value_name = "METRIC", help_heading = "Comparison")]
     pub metric: Option<String>,
     #[command(flatten)]
     pub judging: JudgingArgs,
@@ -30,21 +30,21 @@ pub struct ReportArgs {
 
 /// What is written, and where.
 #[derive(Clone, Debug, Default, Args)]
-#[command(next_help_heading = "What is written")]
+#[command(next_help_heading = "Output")]
 pub struct WritingArgs {
     /// Write to FILE, or - for standard output [default: NAME.html of what is reported, here]
     ///
-    /// A file that exists is replaced if latlab wrote it. Several PATHs make latlab-report.html, a figure makes a file with
+    /// A file that exists is replaced if latlab wrote it. Several PATHs make latlab-report.html, a plot makes a file with
     /// its name. The path is printed.
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Replace any file
     #[arg(long)]
     pub force: bool,
-    /// Write this figure alone, or `list` those that the runs have [default: the whole page]
+    /// Write this plot only; `list` prints the names of the plots [default: the whole page]
     #[arg(long, value_name = "NAME")]
     pub figure: Option<String>,
-    /// Form of the figure [default: that of the end of FILE, else svg]
+    /// Format of the plot [default: by the extension of FILE, else svg]
     #[arg(long, value_name = "FORM", requires = "figure")]
     pub format: Option<FigureFormat>,
 }

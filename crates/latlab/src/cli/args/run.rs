@@ -16,12 +16,12 @@ use crate::cli::value;
 pub struct RunArgs {
     /// The file of an experiment, the name of a recipe, or an experiment's directory
     ///
-    /// FILE: goes on with the newest unfinished experiment of that file, else begins one.
-    /// RECIPE: one of `latlab recipes`, the same way.
-    /// DIR: goes on with that one; one that is finished is only reported. Its name in the store, or its short id, will do.
+    /// FILE: continues the newest unfinished experiment of that file, else begins a new one.
+    /// RECIPE: one of `latlab recipes`; continued or begun in the same way.
+    /// DIR: continues that experiment, or reports it if it is finished; also its name in the store, or its short id.
     #[arg(value_name = "FILE|RECIPE|DIR", verbatim_doc_comment, required_unless_present = "ab")]
     pub what: Option<PathBuf>,
-    /// Of a recipe: measure against TARGET, as `latlab ping` does [default: local; of udp-loopback-matrix: lab]
+    /// With a recipe: measure against TARGET, as `latlab ping` does [default: local; of udp-loopback-matrix: lab]
     #[arg(value_name = "TARGET", conflicts_with = "to_target")]
     pub target: Option<String>,
     #[command(flatten)]
@@ -55,79 +55,79 @@ pub enum ReportFormat {
 
 /// Two commands, measured in turns.
 #[derive(Clone, Debug, Default, Args)]
-#[command(next_help_heading = "Of two commands")]
+#[command(next_help_heading = "A/B comparison")]
 pub struct AbArgs {
-    /// Compare command B with command A: each runs while its runs are measured, such as a server in
-    /// two builds [default: none]
+    /// Compare commands A and B, such as two builds of a server; each is started for its runs [default:
+    /// none]
     #[arg(long, num_args = 2, value_names = ["A", "B"], requires = "measuring")]
     pub ab: Vec<String>,
-    /// A and B run before each run and end by themselves, such as a script that deploys a build
+    /// A and B are run to their end before each run, such as a script that deploys a build
     #[arg(long, requires = "ab", hide_short_help = true)]
     pub ab_deploy: bool,
-    /// What a run waits for: `udp HOST:PORT`, `tcp HOST:PORT` or a command [default: HOST:PORT of TARGET]
+    /// What a run waits for before it starts: `udp HOST:PORT`, `tcp HOST:PORT` or a command [default: HOST:PORT of TARGET]
     #[arg(long, value_name = "WHAT", requires = "ab", hide_short_help = true)]
     pub wait_for: Option<String>,
-    /// Runs of each in a block, or `until STATISTIC ±SHARE` [default: 10]
+    /// Runs of each command in a block, or `until STATISTIC ±SHARE` [default: 10]
     #[arg(long, value_name = "N|RULE", requires = "ab", hide_short_help = true)]
     pub runs: Option<String>,
-    /// Most runs of each, which `until` needs [default: none]
+    /// Maximum number of runs of each command; required with `until` [default: none]
     #[arg(long, value_name = "N", requires = "ab", hide_short_help = true)]
     pub max_runs: Option<u32>,
-    /// Blocks, each of which repeats all runs [default: 1]
+    /// Number of blocks; each repeats all runs [default: 1]
     #[arg(long, value_name = "N", requires = "ab", hide_short_help = true)]
     pub blocks: Option<u32>,
-    /// Differences within ±MARGIN, such as 3%, count as none [default: any difference counts]
+    /// Equivalence margin: differences within ±MARGIN, such as 3%, count as none [default: no margin]
     #[arg(
         long, value_name = "MARGIN", requires = "ab", hide_short_help = true, allow_hyphen_values = true,
         value_parser = value::percent_word
     )]
     pub equivalence: Option<String>,
-    /// Print the file that `--ab` stands for, and do nothing else
+    /// Print the experiment file that `--ab` stands for, and exit
     #[arg(long, requires = "ab", hide_short_help = true)]
     pub print_file: bool,
-    /// The command that measures, behind `--`: `ping TARGET …`, `stream …` or `wakeup …`
+    /// The measuring command, after `--`: `ping TARGET …`, `stream …` or `wakeup …`
     #[arg(value_name = "COMMAND", last = true, requires = "ab", hide_short_help = true)]
     pub measuring: Vec<OsString>,
 }
 
 /// How much of a recipe is done, and against what.
 #[derive(Clone, Debug, Default, Args)]
-#[command(next_help_heading = "Of a recipe")]
+#[command(next_help_heading = "Recipe")]
 pub struct AmountArgs {
     /// The same as the second argument [default: local; of udp-loopback-matrix: lab]
     #[arg(long = "target", value_name = "TARGET", hide_short_help = true)]
     pub to_target: Option<String>,
-    /// Done within a minute [default: within half an hour]
+    /// Short run, at most a minute [default: at most half an hour]
     #[arg(long, conflicts_with = "full")]
     pub quick: bool,
-    /// At the publication's scale
+    /// Run at the scale of the publication
     #[arg(long)]
     pub full: bool,
-    /// A reboot between its blocks: it ends after each, and the same command goes on after the next boot
+    /// Reboot between blocks: latlab ends after each block, and the same command continues after the boot
     #[arg(long, conflicts_with = "quick")]
     pub reboots: bool,
 }
 
 /// What to go on with, and how far.
 #[derive(Clone, Copy, Debug, Default, Args)]
-#[command(next_help_heading = "How it goes on")]
+#[command(next_help_heading = "Execution")]
 pub struct ResumeArgs {
-    /// Only say what would be done, in what order, how long it takes and how much it leaves
+    /// Print the plan only: order of the runs, duration and disk use
     #[arg(long, conflicts_with_all = ["json", "format", "print_unit"])]
     pub dry_run: bool,
-    /// Begin another one, whatever is unfinished
+    /// Begin a new experiment, even if one is unfinished
     #[arg(long, conflicts_with = "force")]
     pub new: bool,
-    /// Go on although the file has changed: the two parts are no longer one experiment
+    /// Continue although the file has changed; the two parts are then no longer one experiment
     #[arg(long)]
     pub force: bool,
-    /// Go on when a run fails: it is kept, marked, and not judged
+    /// Continue after a failed run, which is kept and marked, but not compared
     #[arg(long)]
     pub keep_going: bool,
     /// Run the commands of a file (`[hooks]`, `cmd:` targets) although others can write it
     #[arg(long)]
     pub trust_file: bool,
-    /// Print a systemd unit that goes on with it at boot, and do nothing else
+    /// Print a systemd unit that continues the experiment after a boot, and exit
     #[arg(long, conflicts_with_all = ["json", "format", "gate"])]
     pub print_unit: bool,
 }
@@ -136,22 +136,22 @@ pub struct ResumeArgs {
 #[derive(Clone, Debug, Args)]
 #[command(override_usage = "latlab recipes [OPTIONS] [[show] NAME]")]
 pub struct RecipesArgs {
-    /// Show recipe NAME: its file, the published figures, the lesson [default: list all recipes]
+    /// Show recipe NAME: its experiment file, the published results, the conclusions [default: list all recipes]
     #[arg(value_name = "NAME")]
     pub name: Option<String>,
     /// The name, if the first word is `show`.
     #[arg(value_name = "NAME", hide = true)]
     pub name_after_show: Option<String>,
-    /// Fill in TARGET [default: that of `latlab run`]
-    #[arg(long, value_name = "TARGET", help_heading = "Of a recipe")]
+    /// Show the file for TARGET [default: that of `latlab run`]
+    #[arg(long, value_name = "TARGET", help_heading = "Recipe")]
     pub target: Option<String>,
-    /// Fill in the scale of --quick
-    #[arg(long, conflicts_with = "full", help_heading = "Of a recipe")]
+    /// Show the file of --quick
+    #[arg(long, conflicts_with = "full", help_heading = "Recipe")]
     pub quick: bool,
-    /// Fill in the scale of --full
-    #[arg(long, help_heading = "Of a recipe")]
+    /// Show the file of --full
+    #[arg(long, help_heading = "Recipe")]
     pub full: bool,
-    /// Fill in a reboot between its blocks
-    #[arg(long, conflicts_with = "quick", help_heading = "Of a recipe")]
+    /// Show the file of --reboots
+    #[arg(long, conflicts_with = "quick", help_heading = "Recipe")]
     pub reboots: bool,
 }

@@ -16,11 +16,11 @@ use crate::units::Nanos;
 // the options of a measuring end; what their help says about measuring and the other end is replaced
 #[command(
     mut_arg("wait", |wait| wait.long_help(
-        "Wait for datagrams by block, spin or busy-poll [default: block]\n\n\
+        "How to wait for datagrams: block, spin or busy-poll [default: block]\n\n\
          block: sleep in the kernel.\n\
-         spin: ask again and again, at the cost of a core.\n\
-         busy-poll: sleep in a kernel that polls the driver first.\n\
-         This end only; the sender's `--wait` sets its own."
+         spin: poll the socket in a loop; uses one core completely.\n\
+         busy-poll: the kernel polls the network driver before it sleeps (SO_BUSY_POLL).\n\
+         It applies to this end only; the sender has its own `--wait`."
     )),
     mut_arg("cpu", |cpu| cpu.help("Pin the answering thread to CPU N [default: any]"))
 )]
@@ -39,19 +39,19 @@ pub struct ServeArgs {
 
 /// Where to listen, and under which key.
 #[derive(Clone, Debug, Args)]
-#[command(next_help_heading = "Where it listens")]
+#[command(next_help_heading = "Listening")]
 pub struct ServeKeyArgs {
     /// Listen on this address; repeatable [default: every address, port 9862]
     ///
     /// Without a key only loopback addresses are served, and they are the default.
     #[arg(long, value_name = "ADDR[:PORT]", value_parser = value::listening)]
     pub bind: Vec<SocketAddr>,
-    /// Listen for TCP connections too, on the same addresses and port [default: UDP only]
+    /// Also listen for TCP connections, on the same addresses and port [default: UDP only]
     ///
-    /// Each address then has a second thread with sessions and caps of its own.
+    /// Each address then has a second thread with its own sessions and limits.
     #[arg(long)]
     pub tcp: bool,
-    /// Listen over this transport alone: udp, tcp or dds [default: udp]
+    /// Listen on this transport only: udp, tcp or dds [default: udp]
     ///
     /// dds: answer senders in a DDS domain; one address, loopback unless --interface names another.
     #[arg(
@@ -68,30 +68,30 @@ pub struct ServeKeyArgs {
 
 /// Caps; none can be raised past what is compiled in (docs/protocol.md).
 #[derive(Clone, Debug, Default, Args)]
-#[command(next_help_heading = "What it allows")]
+#[command(next_help_heading = "Limits")]
 pub struct CapArgs {
-    /// Sessions at a time, 1 to 1024 [default: 256]
+    /// Concurrent sessions, 1 to 1024 [default: 256]
     #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = value::whole::<u16>(1..=ReflectorLimits::MAX.sessions))]
     pub max_sessions: Option<u16>,
-    /// Sessions at a time from one /24 or /64, 1 to 1024 [default: 128]
+    /// Concurrent sessions from one /24 (IPv4) or /64 (IPv6), 1 to 1024 [default: 128]
     #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = value::whole::<u16>(1..=ReflectorLimits::MAX.sessions_per_prefix))]
     pub max_sessions_per_prefix: Option<u16>,
-    /// New sessions a second, 1 to 1000 [default: 100]
+    /// New sessions per second, 1 to 1000 [default: 100]
     #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = value::whole::<u32>(1..=ReflectorLimits::MAX.new_sessions_per_second))]
     pub max_new_sessions: Option<u32>,
-    /// Longest session, up to 168h [default: 25h]
+    /// Duration of a session, up to 168h [default: 25h]
     #[arg(long, value_name = "T", allow_hyphen_values = true, value_parser = value::span(ReflectorLimits::MAX.duration))]
     pub max_duration: Option<Nanos>,
-    /// Forget a session after T without a probe, up to 10h [default: 10m]
+    /// End a session after T without a probe, up to 10h [default: 10m]
     #[arg(long, value_name = "T", allow_hyphen_values = true, value_parser = value::span(ReflectorLimits::MAX.idle))]
     pub idle_timeout: Option<Nanos>,
     /// Largest probe in bytes, 24 to 65507 [default: 65507]
     #[arg(long, value_name = "BYTES", allow_hyphen_values = true, value_parser = value::size)]
     pub max_size: Option<u32>,
-    /// Send streams to who holds the key, at up to RATE: 1Gbit/s [default: none]
+    /// Allow down-streams to holders of the key, at most RATE, such as 1Gbit/s [default: none]
     ///
-    /// One at a time on each address that is served, to the address that asked for it, never more than that end gives
-    /// credit for, and not for longer than 1 s after it stopped. Needs a key.
+    /// Needs a key. One stream at a time on each served address, and only to the address that asked for it. The stream
+    /// never exceeds the credit that the receiver grants, and ends 1 s after its last grant.
     #[arg(long, value_name = "RATE", allow_hyphen_values = true, value_parser = value::down_rate)]
     pub allow_down: Option<u64>,
 }

@@ -28,8 +28,8 @@ pub struct StreamArgs {
     pub peer: PeerArgs,
     #[command(flatten)]
     pub way: AddressArgs,
-    /// Send the first flow from UDP port N, the next from N + 1, … [default: the system's choice]
-    #[arg(long, value_name = "N", allow_hyphen_values = true, hide_short_help = true, help_heading = "Which way", value_parser = value::whole::<u16>(1..=u16::MAX))]
+    /// Source port of the first flow; the next has N + 1, … [default: chosen by the system]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, hide_short_help = true, help_heading = "Network path", value_parser = value::whole::<u16>(1..=u16::MAX))]
     pub source_port: Option<u16>,
     #[command(flatten)]
     pub dds: DdsArgs,
@@ -43,25 +43,25 @@ pub struct StreamArgs {
 
 /// How long a stream lasts.
 #[derive(Clone, Debug, Default, Args)]
-#[command(next_help_heading = "How long")]
+#[command(next_help_heading = "Duration")]
 pub struct StreamStopArgs {
     /// Stop after a measuring time of T, such as 10s or 2m [default: 10s]
     ///
-    /// Several sizes take that long each. With --search the whole search takes no longer, 60s unless said otherwise.
+    /// Each of several sizes takes this time. With --search it is the time of the whole search [default: 60s].
     #[arg(short = 'd', long, value_name = "T", allow_hyphen_values = true, value_parser = value::span(defaults::DURATION_MAX))]
     pub duration: Option<Nanos>,
-    /// Send for a time T before intervals count [default: 1s]
+    /// Warm up for a time T [default: 1s]
     ///
-    /// The warm-up stays in the recording and out of every figure. 0 leaves it out.
+    /// The warm-up is in the recording, but in no statistic. 0: no warm-up.
     #[arg(long, value_name = "T", allow_hyphen_values = true, hide_short_help = true, value_parser = value::stream_warmup)]
     pub warmup: Option<Warmup>,
 }
 
 /// What is sent.
 #[derive(Clone, Debug, Default, Args)]
-#[command(next_help_heading = "What is sent")]
+#[command(next_help_heading = "Traffic")]
 pub struct PacketArgs {
-    /// Offer this rate, all flows together: max, 1Gbit/s, 500kpps [default: max]
+    /// Offered rate of all flows together: max, 1Gbit/s, 500kpps [default: max]
     ///
     /// Bits are payload bits; 1Gbit/s:wire counts those on an Ethernet wire.
     #[arg(long, value_name = "RATE", allow_hyphen_values = true, value_parser = value::rate)]
@@ -71,46 +71,45 @@ pub struct PacketArgs {
     /// A full packet has 1472 bytes over IPv4, 1452 over IPv6, or what the path carries in one packet, if less.
     #[arg(short, long, value_name = "BYTES[,…]", value_delimiter = ',', allow_hyphen_values = true, value_parser = value::size)]
     pub size: Vec<u32>,
-    /// Send N flows, each from a port and a thread of its own, 1 to 64 [default: 1]
+    /// Number of flows, 1 to 64, each with its own source port and sending thread [default: 1]
     #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = value::whole::<u16>(1..=defaults::STREAM_FLOWS_MAX))]
     pub flows: Option<u16>,
-    /// Hand packets over by send, sendmmsg, gso or batch [default: send]
+    /// How packets are sent: send, sendmmsg, gso or batch [default: send]
     ///
     /// send: one call for each packet.
     /// sendmmsg: one call for a batch of them.
-    /// gso: one call for a buffer that the kernel cuts (UDP_SEGMENT).
+    /// gso: one call for a buffer that the kernel segments (UDP_SEGMENT).
     /// batch: over DDS, the writer collects a batch of samples; with --transport xdp one call for a batch of packets.
     #[arg(
         long, value_name = "WORD", value_parser = value::one_of(&SendMode::ALL, SendMode::word), verbatim_doc_comment,
         hide_possible_values = true
     )]
     pub mode: Option<SendMode>,
-    /// How packets travel: udp, tcp, dds or xdp [default: udp]
+    /// Transport of the packets: udp, tcp, dds or xdp [default: udp]
     ///
     /// tcp: each flow is a connection, each packet a message in it; --mode send only. `latlab serve` needs --tcp.
     /// dds: each packet is a sample; `latlab serve` needs --transport dds.
-    /// xdp: UDP past the network stack of this host (AF_XDP); --mode send or batch.
+    /// xdp: UDP over an AF_XDP socket, without the network stack of this host; --mode send or batch.
     #[arg(
         long, value_name = "WORD", value_parser = value::transport(), verbatim_doc_comment,
         hide_possible_values = true, hide_short_help = true
     )]
     pub transport: Option<TransportKind>,
-    /// Send up to N packets in one burst, 1 to 1024 [default: 64]
+    /// Largest burst in packets, 1 to 1024 [default: 64]
     #[arg(long, value_name = "N", allow_hyphen_values = true, hide_short_help = true, value_parser = value::whole::<u16>(1..=defaults::STREAM_BATCH_MAX))]
     pub batch: Option<u16>,
     /// UDP checksums on or off [default: on]
     ///
-    /// off: SO_NO_CHECK, on IPv6 UDP_NO_CHECK6_TX and, at the receiver, UDP_NO_CHECK6_RX. See docs/stream.md for what that
-    /// means.
+    /// off: SO_NO_CHECK, on IPv6 UDP_NO_CHECK6_TX and, at the receiver, UDP_NO_CHECK6_RX; see docs/stream.md.
     #[arg(
         long, value_name = "on|off", value_parser = value::switch(), hide_possible_values = true,
         hide_short_help = true
     )]
     pub checksum: Option<bool>,
-    /// Connect the sender's sockets, instead of naming the address with each packet
+    /// Use connected sockets at the sender, instead of an address with each packet
     #[arg(long, hide_short_help = true)]
     pub connect: bool,
-    /// Send up, from here to TARGET, or down [default: up]
+    /// Direction: up, from here to TARGET, or down, from TARGET to here [default: up]
     #[arg(
         long, value_name = "up|down", value_parser = value::one_of(&[Direction::Up, Direction::Down], Direction::word), hide_possible_values = true,
         hide_short_help = true
@@ -118,23 +117,23 @@ pub struct PacketArgs {
     pub direction: Option<Direction>,
 }
 
-/// The search for a rate, and probes beside the stream.
+/// The search for a rate, and probes during the stream.
 #[derive(Clone, Debug, Default, Args)]
-#[command(next_help_heading = "What is sent")]
+#[command(next_help_heading = "Traffic")]
 pub struct SearchArgs {
     /// Find the highest rate that loses no more than LOSS [default: 0,0.5%]
     ///
-    /// Several goals are searched for at once, in the manner of MLRsearch (RFC 9971); --rate is the most that is tried.
-    /// Then the first found rate is held, and 0, 50 and 90 % of it before that, beside probes. With -d, or within 60 s,
-    /// all of it is over.
+    /// Several goals are searched for at once, as in MLRsearch (RFC 9971). --rate is the highest rate that is tried. Then
+    /// latency probes are sent while the stream has 0, 50, 90 and 100 % of the rate found for the first goal. All of this
+    /// takes the time -d [default: 60s].
     // by default no loss (RFC 2544), and half a per cent, which single losses do not decide
     #[arg(
         long, value_name = "LOSS[,…]", value_delimiter = ',', num_args = 0..=1, default_missing_value = "0,0.5%", value_parser = value::loss_ratio
     )]
     pub search: Vec<f64>,
-    /// Send a probe every T beside the stream [default: off, with --search 1ms]
+    /// Also send a latency probe every T during the stream [default: off, with --search 1ms]
     ///
-    /// In a session of its own, answered by a process of its own where latlab starts it.
+    /// Probes have their own session, and their own reflector process if latlab starts it.
     #[arg(long, value_name = "T|off", allow_hyphen_values = true, hide_short_help = true, value_parser = value::probe_interval)]
     pub probe: Option<Nanos>,
 }

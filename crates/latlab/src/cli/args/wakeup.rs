@@ -26,7 +26,7 @@ pub fn in_its_words(command: clap::Command) -> clap::Command {
         move |arg: clap::Arg| arg.help(help).long_help(format!("{help}\n\n{long}"))
     };
     command
-        .mut_arg("count", |count| count.help("Stop after N measured wake-ups; alone it lifts -d [default: no limit]"))
+        .mut_arg("count", |count| count.help("Stop after N measured wake-ups; replaces the default of -d [default: no limit]"))
         .mut_arg(
             "duration",
             says(
@@ -37,17 +37,17 @@ pub fn in_its_words(command: clap::Command) -> clap::Command {
         .mut_arg(
             "warmup",
             says(
-                "Sleep N times or for a time T before wake-ups count [default: 1s, at most 1000 wake-ups]",
-                "Those stay in the recording and out of every statistic. 0 leaves them out.",
+                "Warm up for N wake-ups or a time T [default: 1s, at most 1000 wake-ups]",
+                "They are in the recording, but in no statistic. 0: no warm-up.",
             ),
         )
         .mut_arg(
             "load",
             says(
-                "Make a load meanwhile, such as cpu=80%; repeatable [default: none]",
+                "Load during the run, such as cpu=80%; repeatable [default: none]",
                 "SPEC is KIND=VALUE[:key=value,…].\n\n\
                  cpu=80%: share of every CPU's time; :cpus=0-1, :period=10ms.\n\
-                 heaters=30: workers that hash without end; :cpus=0-1.\n\
+                 heaters=30: 30 threads in an endless loop; :cpus=0-1.\n\
                  mem=2GB/s: bytes read and written; :cpus=, :period=, :buffer=.\n\
                  none: no load.",
             ),
@@ -55,8 +55,8 @@ pub fn in_its_words(command: clap::Command) -> clap::Command {
         .mut_arg(
             "set",
             says(
-                "Set KNOB=VALUE while measuring, restored afterwards; repeatable [default: none]",
-                "governor=performance, cpu-dma-latency=0, idle-states=none (or max-us:N, off:NAME,…), timer-slack=1ns, \
+                "Change a setting of the host during the run and restore it afterwards; repeatable [default: none]",
+                "KNOB=VALUE: governor=performance, cpu-dma-latency=0, idle-states=none (or max-us:N, off:NAME,…), timer-slack=1ns, \
                  irq-affinity=IRQ:CPUS, rt-runtime=-1. VALUE as-found leaves a knob as it is.",
             ),
         )
@@ -68,36 +68,36 @@ pub fn in_its_words(command: clap::Command) -> clap::Command {
 
 /// How threads ask to be woken.
 #[derive(Clone, Debug, Default, Args)]
-#[command(next_help_heading = "How threads sleep")]
+#[command(next_help_heading = "Timers")]
 pub struct SleepArgs {
     /// Wake every T, such as 1ms; several make interleaved runs [default: 10ms]
     #[arg(short, long, value_name = "T[,…]", value_delimiter = ',', allow_hyphen_values = true, value_parser = value::span(defaults::INTERVAL_MAX))]
     pub interval: Vec<Nanos>,
-    /// Sleep by this call; several make interleaved runs [default: clock_nanosleep]
+    /// Sleep with this call; several make interleaved runs [default: clock_nanosleep]
     ///
-    /// clock_nanosleep, timerfd, futex, signal: until an instant.
-    /// nanosleep, select, poll, epoll: for a span; poll and epoll round it up to whole milliseconds.
+    /// clock_nanosleep, timerfd, futex, signal: until an absolute time.
+    /// nanosleep, select, poll, epoll: for a duration; poll and epoll round it up to whole milliseconds.
     /// spin: no sleep; shows what the clock and the loop cost.
     #[arg(long, value_name = "WORD[,…]", value_delimiter = ',', verbatim_doc_comment, value_parser = value::via)]
     pub via: Vec<Via>,
-    /// Ask for an interval from now on each time, not for the next slot of the schedule
+    /// Sleep for one interval from now each time, instead of until the next slot of the schedule
     #[arg(long)]
     pub relative: bool,
     /// Stop at the first wake-up later than T, such as 200us [default: never]
     #[arg(long = "break", value_name = "T", allow_hyphen_values = true, value_parser = value::span(defaults::INTERVAL_MAX))]
     pub break_after: Option<Nanos>,
-    /// Try what may let the threads wake earlier, in turns with what was asked, and compare
+    /// Try settings that may reduce the latency, in turns with the given ones, and compare them
     ///
-    /// clock_nanosleep, timer-slack=1ns, SCHED_FIFO, governor=performance, cpu-dma-latency=0, as far as this host allows,
-    /// each by itself and all together. `-d` and `-n` are for each of them, cut into 9 runs in 3 blocks; what is set is
-    /// put back after each run.
+    /// Tried are clock_nanosleep, timer-slack=1ns, SCHED_FIFO, governor=performance and cpu-dma-latency=0, if this host
+    /// allows them: each alone, and all together. `-d` and `-n` apply to each, divided into 9 runs in 3 blocks. Settings
+    /// are restored after each run.
     #[arg(long, conflicts_with = "gate")]
     pub try_remedies: bool,
 }
 
 /// How the threads that sleep run.
 #[derive(Clone, Debug, Default, Args)]
-#[command(next_help_heading = "How threads run")]
+#[command(next_help_heading = "Threads")]
 pub struct ThreadArgs {
     /// Pin to CPU N, or a thread to each of several: 0-3, or all [default: one thread, not pinned]
     #[arg(long, value_name = "N|LIST|all", allow_hyphen_values = true, value_parser = value::wakeup_cpus)]
@@ -105,7 +105,7 @@ pub struct ThreadArgs {
     /// Run under SCHED_FIFO with priority PRIO, 1 to 99 [default: the system's scheduler]
     #[arg(long, value_name = "PRIO", allow_hyphen_values = true, value_parser = value::whole::<u8>(1..=defaults::FIFO_MAX))]
     pub fifo: Option<u8>,
-    /// Lock all memory
+    /// Lock all memory (mlockall)
     #[arg(long)]
     pub mlock: bool,
 }

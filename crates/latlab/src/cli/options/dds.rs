@@ -10,9 +10,9 @@ use crate::plan::{DdsSpec, History, PathSpec, Protocol, Reliability, Target, Tra
 
 /// How samples travel over DDS.
 #[derive(Clone, Debug, Default, Args)]
-#[command(next_help_heading = "Over DDS")]
+#[command(next_help_heading = "DDS")]
 pub struct DdsArgs {
-    /// Send lost samples again, or not: best-effort or reliable [default: best-effort]
+    /// RELIABILITY of readers and writers: best-effort or reliable [default: best-effort]
     #[arg(
         long, value_name = "WORD", value_parser = value::one_of(&Reliability::ALL, Reliability::word), hide_short_help = true,
         hide_possible_values = true
@@ -27,18 +27,18 @@ pub struct DdsArgs {
 
 /// The domain, and what is kept there.
 #[derive(Clone, Debug, Default, Args)]
-#[command(next_help_heading = "Over DDS")]
+#[command(next_help_heading = "DDS")]
 pub struct DdsDomainArgs {
     /// Join DDS domain N, 0 to 230 [default: 0]
     #[arg(long, value_name = "N", allow_hyphen_values = true, hide_short_help = true, value_parser = value::whole::<u16>(0..=DdsSpec::DOMAIN_MAX))]
     pub domain: Option<u16>,
-    /// Keep so many samples: keep-last:N or keep-all [default: keep-last:16]
+    /// HISTORY of readers and writers: keep-last:N or keep-all [default: keep-last:16]
     #[arg(long, value_name = "POLICY", hide_short_help = true, value_parser = value::history)]
     pub history: Option<History>,
-    /// Send datagrams of at most so many bytes, 1232 to 65500
+    /// Largest datagram in bytes, 1232 to 65500 [default: 14720]
     #[arg(long, value_name = "BYTES", hide_short_help = true, value_parser = value::whole::<u16>(DdsSpec::MESSAGE_BYTES))]
     pub dds_message_size: Option<u16>,
-    /// Find participants by multicast, on or off [default: off]
+    /// Discovery by multicast, on or off [default: off]
     ///
     /// off: only the addressed host is asked.
     #[arg(
@@ -46,7 +46,7 @@ pub struct DdsDomainArgs {
         hide_possible_values = true
     )]
     pub multicast: Option<bool>,
-    /// Use this interface, by name or address [default: loopback, or the way to an agent]
+    /// Interface of the participant [default: loopback, or that of the route to an agent]
     #[arg(long, value_name = "INTERFACE|ADDR", hide_short_help = true, value_parser = value::bind)]
     pub interface: Option<Bind>,
 }

@@ -13,20 +13,20 @@ use crate::plan::{Family, PathSpec, Protocol, Target, TransportKind};
 
 /// How the datagrams of a measurement leave this host.
 #[derive(Clone, Debug, Default, Args)]
-#[command(next_help_heading = "Which way")]
+#[command(next_help_heading = "Network path")]
 pub struct PathArgs {
     #[command(flatten)]
     pub way: AddressArgs,
-    /// Send from UDP port N; sweep: 16 ports, a session each [default: the system's choice]
+    /// Source port N; sweep: 16 ports in turn, one session each [default: chosen by the system]
     ///
-    /// sweep shows multipath: the ports 30000 to 30015 become interleaved runs, one each.
+    /// sweep shows differences between paths (ECMP): one run for each of the ports 30000 to 30015, interleaved.
     #[arg(long, value_name = "N|sweep", allow_hyphen_values = true, hide_short_help = true, value_parser = value::source_ports)]
     pub source_port: Option<RangeInclusive<u16>>,
 }
 
 /// How datagrams leave this host.
 #[derive(Clone, Debug, Default, Args)]
-#[command(next_help_heading = "Which way")]
+#[command(next_help_heading = "Network path")]
 pub struct AddressArgs {
     #[command(flatten)]
     pub key: KeyFileArgs,
@@ -36,18 +36,18 @@ pub struct AddressArgs {
     /// Use IPv6
     #[arg(short = '6', long, hide_short_help = true)]
     pub ipv6: bool,
-    /// Send from this address, or through this interface [default: the route's]
+    /// Source address or interface [default: chosen by the routing table]
     #[arg(long, value_name = "ADDR|INTERFACE", hide_short_help = true, value_parser = value::bind)]
     pub bind: Option<Bind>,
-    /// Measure to this address of an agent's host [default: the one that ssh reached]
+    /// Address of the agent's host that probes are sent to [default: the one that ssh reached]
     ///
-    /// For ssh: and cmd:, whose connection may take another way than the probes. The agent answers on this address only.
+    /// For ssh: and cmd:, whose connection may use another path than the probes. The agent answers on this address only.
     #[arg(long, value_name = "ADDR", hide_short_help = true, value_parser = value::peer_address)]
     pub peer_addr: Option<IpAddr>,
-    /// Mark datagrams with a code point: 0 to 63, CS0 to CS7, AF11 to AF43 or EF [default: the system's]
+    /// DSCP of the datagrams: 0 to 63, CS0 to CS7, AF11 to AF43 or EF [default: the system's]
     #[arg(long, value_name = "DSCP", allow_hyphen_values = true, hide_short_help = true, value_parser = value::code_point)]
     pub dscp: Option<u8>,
-    /// Forbid fragmentation: what does not fit the path is refused
+    /// Forbid fragmentation (DF): datagrams larger than the path MTU are refused
     #[arg(long, hide_short_help = true)]
     pub df: bool,
 }

@@ -7,12 +7,12 @@ use crate::plan::{Family, PathSpec, Reflect, Target, TransportKind, XdpSpec};
 
 /// How packets pass the network stack by.
 #[derive(Clone, Debug, Default, Args)]
-#[command(next_help_heading = "Past the network stack")]
+#[command(next_help_heading = "AF_XDP")]
 pub struct XdpArgs {
-    /// Use queue N of the interface, with --transport xdp [default: 0]
+    /// Queue of the interface, with --transport xdp [default: 0]
     #[arg(long, value_name = "N", allow_hyphen_values = true, hide_short_help = true, value_parser = value::whole::<u32>(0..=value::QUEUE_MAX))]
     pub queue: Option<u32>,
-    /// What answers where latlab starts the reflector: socket, xdp or xdp-tx [default: as --transport; on local socket]
+    /// Reflector that latlab starts: socket, xdp or xdp-tx [default: as --transport; on local socket]
     ///
     /// socket: a UDP socket.
     /// xdp: an AF_XDP socket.
@@ -22,7 +22,7 @@ pub struct XdpArgs {
         verbatim_doc_comment, hide_possible_values = true
     )]
     pub reflect: Option<Reflect>,
-    /// Use queue N of the reflector's interface, with --reflect xdp [default: 0]
+    /// Queue of the reflector's interface, with --reflect xdp [default: 0]
     #[arg(long, value_name = "N", allow_hyphen_values = true, hide_short_help = true, value_parser = value::whole::<u32>(0..=value::QUEUE_MAX))]
     pub peer_queue: Option<u32>,
 }

@@ -57,7 +57,7 @@ pub fn text_column(typed: &ColumnArgs) -> TextColumn {
 /// Refuses what the ministat form does not show.
 pub fn expect_ministat(typed: &ComparingArgs) -> Result<(), Failure> {
     if typed.statistic.len() > 1 {
-        let cause = "the ministat form shows one figure of each run";
+        let cause = "the ministat form shows one statistic of each run";
         return Err(unusable("--statistic", typed.statistic.join(" "), cause, "name one, or leave `--ministat` out"));
     }
     let percent = typed.confidence.unwrap_or_default().percent();

@@ -146,7 +146,7 @@ fn expect_in_place(typed: &ExportContentArgs, format: ExportFormat, rows: Option
         return refuse("--metric", "rows have instants, from which every metric follows", "leave it out");
     }
     if typed.table.is_some() && rows.is_none() {
-        return refuse("--table", "it has figures of a metric, not rows", "leave it out, or `--metric NAME`");
+        return refuse("--table", "it has statistics of a metric, not rows", "leave it out, or `--metric NAME`");
     }
     for (option, is_typed) in [
         ("--statistic", typed.statistic.is_some()),

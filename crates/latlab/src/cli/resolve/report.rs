@@ -80,15 +80,16 @@ fn figure(typed: &WritingArgs) -> Result<Option<FigureRequest>, Failure> {
             "latlab does not draw pixels",
             "name an svg, and convert it: `rsvg-convert -z 3 -o FILE.png FILE.svg`",
         )),
-        (None, Some(_), _) => Err(unusable("a page is HTML", "for a single figure add `--figure NAME`")),
+        (None, Some(_), _) => Err(unusable("a page is HTML", "for a single plot add `--figure NAME`")),
         (None, None, _) => Ok(None),
         (Some("list"), ..) => Ok(Some(FigureRequest::Names)),
         (Some(_), None, Some(_)) if typed.format.is_none() => {
-            Err(unusable("it is not the form of a figure", "svg or csv; `--format` for a file with another name"))
+            Err(unusable("it is not the format of a plot", "svg or csv; `--format` for a file with another name"))
         }
-        (Some(_), Some(of_end), _) if typed.format.is_some_and(|format| format != of_end) => {
-            Err(unusable("its end is another form than `--format`", "leave `--format` out, or name another file"))
-        }
+        (Some(_), Some(of_end), _) if typed.format.is_some_and(|format| format != of_end) => Err(unusable(
+            "its extension names another format than `--format`",
+            "leave `--format` out, or name another file",
+        )),
         (Some(name), ..) => {
             let format = typed.format.or(of_end).unwrap_or_default();
             Ok(Some(FigureRequest::One { name: name.into(), format }))

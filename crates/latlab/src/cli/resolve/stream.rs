@@ -128,9 +128,9 @@ fn expect_possible_rate(stream: &StreamRunSpec) -> Result<(), Failure> {
     match stream.check() {
         Ok(()) => Ok(()),
         Err(PaceError::TooSlow(least)) => {
-            refuse("each flow is to have a packet in each interval of 100 ms", format!("the least is `{least}`"))
+            refuse("each flow is to have a packet in each interval of 100 ms", format!("the minimum is `{least}`"))
         }
-        Err(PaceError::TooFast(most)) => refuse("it is more than any path carries", format!("the most is `{most}`")),
+        Err(PaceError::TooFast(most)) => refuse("it is more than any path carries", format!("the maximum is `{most}`")),
     }
 }
 

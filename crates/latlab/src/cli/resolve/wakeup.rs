@@ -45,7 +45,7 @@ pub fn wakeup(typed: &WakeupArgs, environment: &Environment) -> Result<MeasureJo
         && *longest > duration
     {
         let cause = format!("no wake-up is due within {}", typed_span(duration));
-        let hint = "a longer `--duration`, or `-n` alone, which lifts it";
+        let hint = "a longer `--duration`, or `-n` without `--duration`";
         return Err(unusable("--interval", typed_span(*longest), cause, hint));
     }
     let count = intervals.len() * ways.len();
@@ -99,10 +99,8 @@ fn remedy_run(runs: Vec<RunSpec>, typed: &WakeupArgs) -> Result<RunSpec, Failure
     let interval = run.schedule().interval().unwrap_or_default();
     if duration_ns.is_some_and(|span| span < interval) {
         let cause = format!("it is divided into {REMEDY_RUNS} runs, which are too short for a wake-up");
-        let hint = format!(
-            "`-d {}` or more, or `-n` alone, which lifts it",
-            typed_span(interval.saturating_mul(REMEDY_RUNS.into()))
-        );
+        let hint =
+            format!("`-d {}` or more, or `-n` without `-d`", typed_span(interval.saturating_mul(REMEDY_RUNS.into())));
         return Err(unusable("--duration", typed_span(run.stop.duration_ns.unwrap_or_default()), cause, hint));
     }
     let count = run.stop.count.map(|count| count.div_ceil(REMEDY_RUNS.into()));

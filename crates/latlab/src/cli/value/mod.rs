@@ -135,7 +135,7 @@ pub fn whole<T: TryFrom<u64>>(
             _ => refusal(error.cause, format!("a whole number {range}")),
         })?;
         let out_of_range = || {
-            let cause = if read < least { format!("the least is {least}") } else { format!("the most is {most}") };
+            let cause = if read < least { format!("the minimum is {least}") } else { format!("the maximum is {most}") };
             refusal(cause, range.clone())
         };
         let within = (least..=most).contains(&read).then(|| T::try_from(read).ok()).flatten();

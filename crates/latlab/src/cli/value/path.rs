@@ -108,7 +108,7 @@ pub fn code_point(typed: &str) -> Result<u8, Refusal> {
     let hint = format!("a number from 0 to {most}, or a name: `CS0` to `CS7`, `AF11` to `AF43`, `EF`");
     match named.map_or_else(|| typed.parse::<u64>(), |named| Ok(named.into())) {
         Ok(number) if number <= most.into() => Ok(number as u8),
-        Ok(_) => Err(refusal(format!("the most is {most}"), hint)),
+        Ok(_) => Err(refusal(format!("the maximum is {most}"), hint)),
         Err(_) => Err(refusal("it is neither a number nor the name of a code point", hint)),
     }
 }

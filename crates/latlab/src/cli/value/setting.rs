@@ -95,7 +95,7 @@ fn micros(value: &str) -> Result<u32, Refusal> {
 fn timer_slack(value: &str) -> Result<u64, Refusal> {
     let longest = u64::from(defaults::SETTING_MICROS_MAX) * 1_000;
     match span(value, 1, "nanoseconds")? {
-        0 => Err(refusal("0 stands for the default slack", "the least is `1ns`")),
+        0 => Err(refusal("0 stands for the default slack", "the minimum is `1ns`")),
         ns if ns > longest => Err(refusal(format!("it is more than {longest} ns"), "check the unit")),
         ns => Ok(ns),
     }
@@ -202,7 +202,7 @@ fn parameter(name: &str, text: &str) -> Result<u32, Refusal> {
 fn size(value: &str, least: u32) -> Result<u32, Refusal> {
     let read = parse_size(value).map_err(|error| refusal(error.cause, error.hint))?;
     match read {
-        bytes if bytes < least => Err(refusal(format!("the least is `{least}B`"), "such as `9000` or `4MiB`")),
+        bytes if bytes < least => Err(refusal(format!("the minimum is `{least}B`"), "such as `9000` or `4MiB`")),
         bytes if i32::try_from(bytes).is_err() => Err(refusal("the kernel counts up to 2147483647", "check the unit")),
         bytes => Ok(bytes),
     }

@@ -196,7 +196,7 @@ impl MeasuringCommand {
             _ => {
                 let first = words.first().map(|word| word.to_string_lossy()).unwrap_or_default();
                 return Err(Failure::request(format!("`{first}` does not measure"))
-                    .hint("behind `--`: `ping`, `stream` or `wakeup` with its options, as you would type it alone"));
+                    .hint("after `--`: `ping`, `stream` or `wakeup` with its options, as without `--ab`"));
             }
         };
         let mut measuring = MeasuringCommand { kind, options: Vec::new(), target: None };
