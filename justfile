@@ -20,11 +20,9 @@ lint:
 docs:
     RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps
 
-# the documents as a book in target/book, with its links checked; needs python3-venv
+# the documents as a book in target/book; needs mdbook
 book:
-    [ -x target/book-tools/bin/python ] || python3 -m venv target/book-tools
-    target/book-tools/bin/pip install --quiet --requirement scripts/book.txt
-    scripts/book.sh target/book-tools/bin target/book
+    mdbook build
 
 # lines of code, tests, goldens and documents, import circles: each with its ceiling
 shape:

@@ -89,33 +89,6 @@ fn without_colour(text: &str) -> String {
 }
 
 #[test]
-fn one_closed_loop_run_has_a_complete_report() {
-    let expected = "\
-ping local · udp ipv4 · 64 B · closed loop · 10 s
-
-round trip delay                                              n 203,118 · lost 0
-     min    mean  stddev     p50     p90     p99   p99.9  p99.99     max
-    44.2   48.9     6.12   48.7    55.0    61.9     74.3  (1,210)  4,180  µs
-           ±0.20           ±0.20   ±0.31   ±0.60    ±7.1   ≥ 310
-( ) too few effective observations beyond it · ≥ lower bound (95 %)
-
-     44 µs ▕███▎                                3
-     46 µs ▕██████████████████████▋        18,204
-     48 µs ▕████████████████████████████  184,841   bars are logarithmic
-     64 µs ▕█████████▉                         70
-
-fates        none lost: loss ratio ≤ 0.0019 % (95 %) if the losses are
-             independent
-instrument   clock 23.4 ns per read in steps of 1 ns · ends on CPU 0 and 1 ·
-             bare loop on these pins p50 48.1 µs
-caveats      1  the frequency governor of this host is `ondemand`; hint:
-                `--set governor=performance`
-recording    latlab-runs/20261121T021500Z-ping-7f3a
-";
-    assert_eq!(shown(&[sketched()], USUAL), expected);
-}
-
-#[test]
 fn asymmetric_intervals_show_both_ends() {
     let mut summary = sketched();
     let described = summary.metrics.get_mut(&Metric::RoundTripDelay).expect("sketched");

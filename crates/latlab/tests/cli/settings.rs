@@ -258,12 +258,10 @@ fn timer_slack_is_set_for_the_threads_of_the_named_ends() {
         let running = Latlab::at(home.path()).line(&line).environment("LATLAB_STATE_DIR", home.path()).start();
         let pid = running.pid().as_raw_nonzero().get();
         let measuring_thread = || slacks(pid).into_iter().find(|(name, _)| name == "measure");
-        wait_until("it measured", || measuring_thread().is_some());
-        let (_, slack) = measuring_thread().expect("just seen");
-        assert_eq!(slack, here, "`{place}` at the sender");
-        let reflector = children(pid)[0];
-        let slack = fs::read_to_string(format!("/proc/{reflector}/timerslack_ns")).expect("our own");
-        assert_eq!(slack.trim() == "4321", there, "`{place}` at the reflector: {slack}");
+        wait_until("the sender has it", || measuring_thread().is_some_and(|(_, slack)| slack == here));
+        let reflector = format!("/proc/{}/timerslack_ns", children(pid)[0]);
+        let has_slack = || fs::read_to_string(&reflector).expect("our own").trim() == "4321";
+        wait_until("the reflector has it", || has_slack() == there);
         running.signal(Signal::INT);
         running.exits(130);
         assert!(!home.path().join("journal").exists(), "timer slack is not journalled");

@@ -9,10 +9,10 @@ fn made() -> String {
     let mut commands: Vec<_> = definition.get_subcommands().filter(|command| !command.is_hide_set()).collect();
     commands.sort_by_key(|command| command.get_display_order());
     let rows: String = commands.into_iter().map(row).collect();
-    format!("# Commands\n\n| command | what it does | most used options |\n| --- | --- | --- |\n{rows}\n")
+    format!("# Commands\n\n| command | what it does |\n| --- | --- |\n{rows}\n")
 }
 
-/// The command with a link to its page, if there is one, and with the options of its short help.
+/// The command with a link to its page, if there is one.
 fn row(command: &clap::Command) -> String {
     let usage = command.clone().render_usage().to_string().replace(" [OPTIONS]", "");
     let usages =
@@ -20,10 +20,7 @@ fn row(command: &clap::Command) -> String {
     let guide = format!("{}.md", command.get_name());
     let about = command.get_about().map(ToString::to_string).unwrap_or_default();
     let about = if page(&guide).exists() { format!("[{about}]({guide})") } else { about };
-    let options = command.get_arguments().filter(|option| !option.is_hide_set() && !option.is_hide_short_help_set());
-    let names =
-        options.filter_map(clap::Arg::get_long).filter(|name| *name != "help").map(|name| format!("`--{name}`"));
-    format!("| {} | {about} | {} |\n", usages.collect::<Vec<_>>().join(" "), names.collect::<Vec<_>>().join(" "))
+    format!("| {} | {about} |\n", usages.collect::<Vec<_>>().join(" "))
 }
 
 fn page(name: &str) -> std::path::PathBuf {

@@ -18,7 +18,7 @@ const CEILINGS: [(Measure, usize); 9] = [
     (Measure::ShippedLines, 92_000),
     (Measure::ImportLines, 4_500),
     (Measure::TestLines, 49_900),
-    (Measure::GoldenLines, 29_100),
+    (Measure::GoldenLines, 28_100),
     (Measure::ShortDocs, 81),
     (Measure::MarkdownWords, 74_500),
     (Measure::FilesInCircles, 0),
