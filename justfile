@@ -48,9 +48,13 @@ python LATLAB="target/debug/latlab":
 ci:
     .ci/run
 
-# static binaries, man pages and completions in dist/
-dist:
-    scripts/dist.sh
+# archives, packages, wheels and the image of a release in dist/; needs what release-check installs
+dist *TARGETS:
+    scripts/dist.sh {{ TARGETS }}
+
+# builds the release and tries every part in a fresh root: docs/releasing.md; wants root; half an hour
+release-check *PARTS:
+    scripts/release_check.sh {{ PARTS }}
 
 # the peer and the reader that the benches compare with
 bench-setup:

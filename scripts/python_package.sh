@@ -1,16 +1,20 @@
 #!/usr/bin/env bash
-# Builds the Python package, installs its wheel, checks its types, tests it with the binary LATLAB, executes its notebook:
+# Builds the Python package with the binary LATLAB in it, installs its wheel, checks its types, tests it, executes its
+# notebook:
 #     scripts/python_package.sh LATLAB PYTHON WORK
 # PYTHON is that of a venv with the packages of scripts/python_package.txt, into which the wheel is installed. Wheel and
 # executed notebook stay in the directory WORK, which is made anew.
 set -euo pipefail
 
 [ $# -eq 3 ] || { echo "usage: $0 LATLAB PYTHON WORK" >&2; exit 2; }
-LATLAB="$(realpath "$1")"
-export LATLAB
+LATLAB_BINARY="$(realpath "$1")"
+LATLAB_TAG="linux_$(uname -m)"
 # Not resolved: the link in the venv is what makes it the venv's.
 python="$(cd "$(dirname "$2")" && pwd)/$(basename "$2")"
 here="$(cd "$(dirname "$0")" && pwd)"
+# As it is installed.
+LATLAB="$(dirname "$python")/latlab"
+export LATLAB LATLAB_BINARY LATLAB_TAG
 rm -rf "$3"
 mkdir -p "$3"
 work="$(cd "$3" && pwd)"

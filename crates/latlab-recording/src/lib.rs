@@ -2,6 +2,20 @@
 //!
 //! A run writes with `Store`, `RecordingWriter` and `EventLog`; analysis reads with `Recording`. Events go through a ring
 //! and a spool, and are joined into tables after the run: docs/design/0002-recording.md.
+//!
+//! The round trips of a recording, without the lost ones:
+//!
+//! ```no_run
+//! use latlab_recording::{ProbeColumn, Recording};
+//!
+//! let recording = Recording::open("latlab-runs/20261121T021500Z-ping-7f3a".as_ref())?;
+//! for batch in recording.probes(&[ProbeColumn::SentNs, ProbeColumn::ReceivedNs])? {
+//!     let batch = batch?;
+//!     let round_trip = |row| Some(batch.received_ns.get(row)? - batch.sent_ns.get(row)?);
+//!     println!("{:?} ns", (0..batch.rows).filter_map(round_trip).max());
+//! }
+//! # Ok::<(), latlab_recording::RecordingError>(())
+//! ```
 #![forbid(unsafe_code)]
 
 use latlab_plan::{facts, plan};

@@ -4,7 +4,7 @@
 use std::fmt;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use latlab_sys::errno::explain;
@@ -38,7 +38,7 @@ impl PreSharedKey {
         Ok(PreSharedKey { secret: random_bytes::<GENERATED_BYTES>()?.to_vec().into() })
     }
 
-    /// The key in the file at `path`, which only its owner may read: the user of this process, or root.
+    /// The key in the file at `path`, which only its owner may read, the user of this process or root; of root's, one group.
     ///
     /// # Errors
     /// [`KeyError`]: the file cannot be read, other users may read or exchange it, or it contains no key.
@@ -48,7 +48,9 @@ impl PreSharedKey {
         // Of the open file, not of the path, which could name another file by now.
         let facts = file.metadata().map_err(unreadable)?;
         let mode = facts.permissions().mode() & 0o7777;
-        if mode & 0o077 != 0 {
+        // What root gave to one group, as Kubernetes and systemd do for a process that is not root, is as guarded.
+        let forbidden = if facts.uid() == 0 { 0o037 } else { 0o077 };
+        if mode & forbidden != 0 {
             return Err(KeyError::Exposed { path: path.to_owned(), mode });
         }
         ownership::expect_own(path, &file).map_err(unreadable)?;

@@ -8,6 +8,7 @@ mod exclusions;
 pub mod options;
 pub mod resolve;
 pub mod value;
+mod version;
 
 use std::ffi::OsString;
 
@@ -62,7 +63,8 @@ const HELP_WIDTHS: std::ops::RangeInclusive<usize> = 40..=100;
 
 /// The whole definition: help, man pages and completions all come from it.
 pub fn definition() -> clap::Command {
-    let mut definition = Cli::command().after_help(examples::text(examples::OVERVIEW));
+    let overview = examples::text(examples::OVERVIEW);
+    let mut definition = Cli::command().long_version(version::LONG.as_str()).after_help(overview);
     for (name, examples) in examples::COMMANDS {
         definition = definition.mut_subcommand(name, |command| command.after_help(examples::text(examples)));
     }

@@ -24,7 +24,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case(
             "help/latlab",
             &[],
-            "\n~ help\n~ -h\n--help\n-V\n~ --version\nping -h\n~ tty ping -h\nCOLUMNS=40 tty agent -h\nCOLUMNS=200 tty agent -h",
+            "\n~ help\n~ -h\n--help\n-V\n--version\nping -h\n~ tty ping -h\nCOLUMNS=40 tty agent -h\nCOLUMNS=200 tty agent -h",
         ),
         case("man", &[], "man\nman list\nman --output pages\ncat pages/latlab-agent.1"),
         case(

@@ -20,7 +20,7 @@ const CEILINGS: [(Measure, usize); 9] = [
     (Measure::TestLines, 49_900),
     (Measure::GoldenLines, 28_100),
     (Measure::ShortDocs, 81),
-    (Measure::MarkdownWords, 74_500),
+    (Measure::MarkdownWords, 74_900),
     (Measure::FilesInCircles, 0),
     (Measure::LongFunctions, 0),
     (Measure::LongFiles, 0),
