@@ -51,8 +51,8 @@ fn a_quota_that_stops_a_run_is_a_caveat() {
     let own = format!("latlab-test-{}", std::process::id());
     let is_unified = Path::new("/sys/fs/cgroup/cgroup.controllers").exists();
     let (place, file, quota) = match is_unified {
-        true => ("/sys/fs/cgroup", "cpu.max", "20000 100000"),
-        false => ("/sys/fs/cgroup/cpu", "cpu.cfs_quota_us", "20000"),
+        true => ("/sys/fs/cgroup", "cpu.max", "10000 100000"),
+        false => ("/sys/fs/cgroup/cpu", "cpu.cfs_quota_us", "10000"),
     };
     let group = Path::new(place).join(own);
     if fs::create_dir(&group).and_then(|()| fs::write(group.join(file), quota)).is_err() {
@@ -69,8 +69,8 @@ fn a_quota_that_stops_a_run_is_a_caveat() {
     let document: Value = serde_json::from_slice(&summary.stdout).expect("a document");
     let caveats = document["caveats"].as_array().expect("a list");
     let quota = caveats.iter().find(|caveat| caveat["code"] == "cpu-quota").expect("it was stopped");
-    assert!(quota["message"].as_str().expect("text").contains("0.2 CPU(s) stopped the control group of latlab"));
-    assert!(String::from_utf8_lossy(&findings.stdout).contains("gets the time of 0.2"), "{findings:?}");
+    assert!(quota["message"].as_str().expect("text").contains("0.1 CPU(s) stopped the control group of latlab"));
+    assert!(String::from_utf8_lossy(&findings.stdout).contains("gets the time of 0.1"), "{findings:?}");
 }
 
 #[test]

@@ -209,7 +209,7 @@ fn packets_lost_at_a_stopped_receiver_are_counted_as_socket_drops() {
     let home = tempfile::tempdir().expect("a temporary directory");
     let (reflector, address) = serve(home.path(), "");
     let running = Latlab::at(home.path())
-        .args(["stream", &address, "--rate", "100kpps", "-s", "64", "-d", "2s", "--warmup", "0", "--json"])
+        .args(["stream", &address, "--rate", "20kpps", "-s", "8000", "-d", "2s", "--warmup", "0", "--json"])
         .start();
     wait_until("packets were counted", || !recordings(home.path()).is_empty());
     thread::sleep(Duration::from_millis(300));
