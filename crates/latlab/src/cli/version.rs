@@ -15,7 +15,7 @@ pub(super) static LONG: LazyLock<String> = LazyLock::new(|| {
     let commit = option_env!("LATLAB_COMMIT").filter(|commit| !commit.is_empty());
     let commit = commit.map(|commit| format!("\ncommit      {commit}")).unwrap_or_default();
     format!(
-        "{version}{commit}\nrecording   {}.{}\nexperiment  {}.{}, its file that of latlab\nwire        {}\nagent       {}",
+        "{version}{commit}\nrecording   {}.{}\nexperiment  {}.{}\nwire        {}\nagent       {}",
         recording.major,
         recording.minor,
         experiment.major,
