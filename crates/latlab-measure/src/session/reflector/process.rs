@@ -129,7 +129,7 @@ impl ReflectorProcess {
     fn spawn(request: &ReflectorRequest) -> io::Result<(ChildProcess, String)> {
         let mut process = ChildProcess::spawn(REFLECTOR_COMMAND, request, END_TIMEOUT)?;
         let event = process.receive_line(READY_TIMEOUT).map_err(|error| match error.kind() {
-            io::ErrorKind::TimedOut => io::Error::other("it was not ready after 5 s: other processes may keep the CPUs busy"),
+            io::ErrorKind::TimedOut => io::Error::other("it was not ready after 5 s: the CPUs may be busy"),
             _ => error,
         })?;
         Ok((process, event))
