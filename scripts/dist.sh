@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The files of a release, in dist/:
 #     scripts/dist.sh [--binaries] [TARGET…]
-# For each target a tar.gz, a .deb, an .rpm and a wheel; an image for amd64 and arm64; SHA256SUMS. The same sources give
+# For each target a tar.gz, a .deb and an .rpm; for 64 bit a wheel and an image; SHA256SUMS. The same sources give
 # the same bytes. With --binaries only the folders that become a tar.gz, without the notices and the list of crates.
 #
 # Rust ships musl and its start files for these targets, and rust-lld links for every architecture. The C sources of
@@ -44,7 +44,8 @@ done
 export ZIG_PYTHON="${ZIG_PYTHON:-$target_dir/readers/bin/python}"
 "$ZIG_PYTHON" -m ziglang version >/dev/null || die "\`$ZIG_PYTHON\` has no ziglang: scripts/bench_setup.sh installs it"
 
-# The architecture in the words of Debian, of RPM and of wheels, and the CPU in those of zig.
+# The architecture in the words of Debian, of RPM and of wheels, and the CPU in those of zig. The wheel needs pyarrow, which
+# has none for 32 bit.
 describe() {
     local linux=manylinux_2_17 musl=musllinux_1_1
     zig_target="${1%%-*}-linux-musl" zig_cpu=baseline
@@ -52,12 +53,12 @@ describe() {
         x86_64-*) deb=amd64 rpm=x86_64 wheel="${linux}_x86_64.${musl}_x86_64" ;;
         aarch64-*) deb=arm64 rpm=aarch64 wheel="${linux}_aarch64.${musl}_aarch64" ;;
         armv7-*)
-            deb=armhf rpm=armv7hl wheel="${linux}_armv7l.${musl}_armv7l"
+            deb=armhf rpm=armv7hl wheel=""
             zig_target=arm-linux-musleabihf zig_cpu=generic+v7a+vfp3d16
             ;;
         # Raspberry Pi OS of 32 bit, which calls it armhf too.
         arm-*)
-            deb=armhf-v6 rpm=armv6hl wheel=linux_armv6l
+            deb=armhf-v6 rpm=armv6hl wheel=""
             zig_target=arm-linux-musleabihf zig_cpu=arm1176jzf_s
             ;;
         *) die "no packages are known for $1" ;;
@@ -143,7 +144,7 @@ package() {
     ln --symbolic --force --no-dereference "$name" dist/current
     cargo deb --no-build --no-strip --locked --package latlab --target "$target" --output "dist/latlab_${version}_$deb.deb"
     cargo generate-rpm --package crates/latlab --target "$target" --arch "$rpm" --output "dist/latlab-$version.$rpm.rpm"
-    (
+    [ -z "$wheel" ] || (
         cd python
         LATLAB_BINARY="$OLDPWD/dist/$name/latlab" LATLAB_TAG="$wheel" \
             "${WHEEL_PYTHON:-$target_dir/python/bin/python}" -m build --wheel --no-isolation --outdir ../dist .

@@ -257,7 +257,7 @@ manifests() {
     done
 }
 
-recipes() {
+aur_and_nix() {
     local folder="$work/aur"
     nix-instantiate --parse flake.nix >/dev/null
     rm -rf "$folder"
@@ -283,7 +283,7 @@ export LATLAB_URL="${LATLAB_URL:-file://$work/site}"
 mkdir -p "$work/site/releases/download"
 ln -sfn "$PWD/dist" "$work/site/releases/download/v$version"
 [ "$(id -u)" = 0 ] || die "fresh roots need root"
-for name in packages files size archives reproducible deb rpm_package wheel crates image manifests recipes; do
+for name in packages files size archives reproducible deb rpm_package wheel crates image manifests aur_and_nix; do
     part "$name"
 done
 printf '\n'

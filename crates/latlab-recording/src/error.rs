@@ -118,6 +118,7 @@ impl Explain for RecordingError {
                     _ if action.starts_with("read") || action.starts_with("open") => {
                         "name another one, or see with `ls -ld` who may read it; `list` takes its store from `--store`"
                     }
+                    _ if action.starts_with("make temporary") => "name a writable directory in `TMPDIR`",
                     _ => "name a writable place with `--store`, or measure with `--no-record`",
                 })
             }

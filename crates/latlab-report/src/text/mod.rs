@@ -140,7 +140,7 @@ pub(super) fn caveat_lines(caveats: &[CaveatView], style: Style) -> Vec<String> 
     lines.chain(rest.into_iter().flat_map(|rest| labelled("", " ", &rest, style))).collect()
 }
 
-/// Whether effect and hint have lines of their own: nobody should trust a run with a fatal caveat without having read them.
+/// Whether effect and hint have lines of their own. Those of a fatal caveat always have.
 fn is_in_full(caveat: &CaveatView, style: Style) -> bool {
     style.caveats == CaveatChoice::All || caveat.severity == Severity::Fatal
 }
