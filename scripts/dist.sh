@@ -99,7 +99,8 @@ build() {
         "${variable}_RUSTFLAGS=-C link-self-contained=yes -C target-feature=+crt-static ${paths[*]/#/--remap-path-prefix=}" \
         cargo build --release --locked --package latlab --bin latlab --target "$target"
     mkdir -p "$folder/licences" "$folder/systemd"
-    cp "$target_dir/$target/release/latlab" README.md CHANGELOG.md "$folder/"
+    cp "$target_dir/$target/release/latlab" "$folder/"
+    cp -r ./*.md docs examples "$folder/"
     cp LICENSE-MIT LICENSE-APACHE crates/latlab-dds/LICENSE-cyclonedds "$folder/licences/"
     cp packaging/latlab.service packaging/latlab.sysusers "$folder/systemd/"
     check_static "$folder/latlab"

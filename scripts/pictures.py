@@ -90,7 +90,10 @@ def main():
         page.locator("pre").screenshot(path=FIGURES / "comparison.png")
         page = chromium.new_page(viewport={"width": 1280, "height": 800}, color_scheme="light")
         page.goto((work / "page.html").as_uri())
-        page.screenshot(path=FIGURES / "report.png")
+        ends = page.locator("tbody").evaluate_all("all => all.map(one => one.getBoundingClientRect().bottom)")
+        # Down to the last part of a table that is whole.
+        height = max(end for end in ends if end < 800) + 8
+        page.screenshot(path=FIGURES / "report.png", clip={"x": 0, "y": 0, "width": 1280, "height": height})
         chromium.close()
 
 

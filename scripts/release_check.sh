@@ -248,9 +248,17 @@ image() {
 
 manifests() {
     local tools="$CARGO_TARGET_DIR/workflows/bin" place
-    "$tools/kubernetes-validate" --strict packaging/kubernetes/*.yaml
-    # Which fetches its schemas.
-    kubeconform -strict -summary packaging/kubernetes
+    # With the schemas of kubernetes-validate, each made one file: its own would be fetched.
+    "$tools/python" - "$work/schemas" <<'PYTHON'
+import json, pathlib, sys, kubernetes_validate
+source = max((pathlib.Path(kubernetes_validate.__file__).parent / "kubernetes-json-schema").glob("*-local-strict"))
+read = lambda name: json.loads((source / name).read_text().replace("/api/_definitions.json#", "#"))
+pathlib.Path(sys.argv[1]).mkdir(exist_ok=True)
+for name in ["job-batch-v1.json", "daemonset-apps-v1.json"]:
+    schema = read(name) | {"$defs": read("_definitions.json")["$defs"]}
+    (pathlib.Path(sys.argv[1]) / name).write_text(json.dumps(schema))
+PYTHON
+    kubeconform -strict -summary -schema-location "$work/schemas/{{.ResourceKind}}{{.KindSuffix}}.json" packaging/kubernetes
     "$tools/check-jsonschema" --builtin-schema vendor.compose-spec packaging/compose.yaml
     for place in python/pyproject.toml packaging/compose.yaml packaging/kubernetes/*.yaml; do
         grep --quiet --fixed-strings "$version" "$place" || die "$place has another version"
