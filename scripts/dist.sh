@@ -23,6 +23,10 @@ target_dir="$(realpath --canonicalize-missing "${CARGO_TARGET_DIR:-target}")"
 # Paths of the machine that builds are not in the binary; a path with a blank is not supported here.
 home="$(realpath "${CARGO_HOME:-$HOME/.cargo}")"
 paths=("$home=/cargo" "$target_dir=/target" "$PWD=.")
+# Equal functions are linked once, and a relocation takes a bit.
+sizes=(--icf=all --pack-dyn-relocs=relr)
+# CI, which only wants to know whether it links and starts, compiles without optimisation: `release` with other settings.
+profile="${DIST_PROFILE:-dist}"
 version="$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)"
 # What packages and archives state as the time of their files: that of the commit. An archive has no commit.
 SOURCE_DATE_EPOCH="${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || stat --format=%Y Cargo.toml)}"
@@ -96,10 +100,10 @@ build() {
         "AR_$(echo "$target" | tr - _)=$PWD/scripts/zig_ar" \
         "${variable}_LINKER=rust-lld" \
         "CFLAGS_$(echo "$target" | tr - _)=${paths[*]/#/-ffile-prefix-map=}" \
-        "${variable}_RUSTFLAGS=-C link-self-contained=yes -C target-feature=+crt-static ${paths[*]/#/--remap-path-prefix=}" \
-        cargo build --release --locked --package latlab --bin latlab --target "$target"
+        "${variable}_RUSTFLAGS=-C link-self-contained=yes -C target-feature=+crt-static ${sizes[*]/#/-C link-arg=} ${paths[*]/#/--remap-path-prefix=}" \
+        cargo build --profile "$profile" --locked --package latlab --bin latlab --target "$target"
     mkdir -p "$folder/licences" "$folder/systemd"
-    cp "$target_dir/$target/release/latlab" "$folder/"
+    cp "$target_dir/$target/$profile/latlab" "$folder/"
     cp -r ./*.md docs examples "$folder/"
     cp LICENSE-MIT LICENSE-APACHE crates/latlab-dds/LICENSE-cyclonedds "$folder/licences/"
     cp packaging/latlab.service packaging/latlab.sysusers "$folder/systemd/"
