@@ -23,6 +23,8 @@ target_dir="$(realpath --canonicalize-missing "${CARGO_TARGET_DIR:-target}")"
 # Paths of the machine that builds are not in the binary; a path with a blank is not supported here.
 home="$(realpath "${CARGO_HOME:-$HOME/.cargo}")"
 paths=("$home=/cargo" "$target_dir=/target" "$PWD=.")
+# With the component rust-src, the library of Rust is named by its place too, and otherwise by this.
+paths+=("$(rustc --print sysroot)/lib/rustlib/src/rust=/rustc/$(rustc --verbose --version | sed -n 's/^commit-hash: //p')")
 # Equal functions are linked once, and a relocation takes a bit.
 sizes=(--icf=all --pack-dyn-relocs=relr)
 # CI, which only wants to know whether it links and starts, compiles without optimisation: `release` with other settings.

@@ -167,6 +167,7 @@ int latlab_bind (int socket, const struct sockaddr *asked, socklen_t bytes)
 }
 
 #define SAME(name, value) _Static_assert ((name) == (value), #name)
+#define POINTERS(count) ((count) * sizeof (void *))
 #define AT(type, member, offset) _Static_assert (offsetof (type, member) == (offset), #type "." #member)
 
 _Static_assert (sizeof (latlab_octets) == sizeof (dds_sequence_t), "dds_sequence_t");
@@ -197,8 +198,7 @@ AT (dds_offered_incompatible_qos_status_t, last_policy_id, 8);
 SAME (sizeof (dds_requested_incompatible_qos_status_t), 12);
 AT (dds_requested_incompatible_qos_status_t, last_policy_id, 8);
 SAME (sizeof (dds_sample_lost_status_t), 8);
-SAME (sizeof (dds_builtintopic_endpoint_t), 64);
-AT (dds_builtintopic_endpoint_t, qos, 56);
-AT (dds_log_data_t, message, 32);
-AT (dds_log_data_t, size, 40);
-AT (dds_log_data_t, hdrsize, 48);
+AT (dds_builtintopic_endpoint_t, qos, 40 + POINTERS (2));
+AT (dds_log_data_t, message, 8 + POINTERS (3));
+AT (dds_log_data_t, size, 8 + POINTERS (4));
+AT (dds_log_data_t, hdrsize, 8 + POINTERS (5));
