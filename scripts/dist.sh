@@ -106,7 +106,7 @@ build() {
         cargo build --profile "$profile" --locked --package latlab --bin latlab --target "$target"
     mkdir -p "$folder/licences" "$folder/systemd"
     cp "$target_dir/$target/$profile/latlab" "$folder/"
-    cp -r ./*.md docs examples "$folder/"
+    cp -r ./*.md LICENSE-* docs examples "$folder/"
     cp LICENSE-MIT LICENSE-APACHE crates/latlab-dds/LICENSE-cyclonedds "$folder/licences/"
     cp packaging/latlab.service packaging/latlab.sysusers "$folder/systemd/"
     check_static "$folder/latlab"

@@ -260,7 +260,7 @@ for name in ["job-batch-v1.json", "daemonset-apps-v1.json"]:
 PYTHON
     kubeconform -strict -summary -schema-location "$work/schemas/{{.ResourceKind}}{{.KindSuffix}}.json" packaging/kubernetes
     "$tools/check-jsonschema" --builtin-schema vendor.compose-spec packaging/compose.yaml
-    for place in python/pyproject.toml packaging/compose.yaml packaging/kubernetes/*.yaml; do
+    for place in README.md python/pyproject.toml packaging/compose.yaml packaging/kubernetes/*.yaml; do
         grep --quiet --fixed-strings "$version" "$place" || die "$place has another version"
     done
 }
