@@ -33,7 +33,7 @@ pub enum FigureAbsence {
     Deadline,
     /// A stream waits for no answers.
     DeadlineOfStream,
-    /// Wake-ups have no packets to lose.
+    /// Neither wake-ups nor executions are packets.
     Packets,
     /// Runs of this kind have no such metric.
     Metric,
@@ -57,7 +57,7 @@ impl AvailableFigures {
             has_stamps: match &spec.work {
                 Work::Ping(ping) => ping.protocol != Protocol::Echo,
                 Work::Import(import) => LOGS_WITH_STAMPS.contains(&import.format.as_str()),
-                Work::Wakeup(_) | Work::Stream(_) => false,
+                Work::Wakeup(_) | Work::Command(_) | Work::Stream(_) => false,
             },
             has_pairs: true,
             has_sender: true,
@@ -105,7 +105,7 @@ impl AvailableFigures {
             Estimand::Ratio(Ratio::DeadlineMiss) => (!self.has_deadline).then_some(FigureAbsence::Deadline),
             Estimand::Ratio(Ratio::Loss) if self.knows_losses && self.main != Metric::WakeupLatency => None,
             Estimand::Ratio(_) if self.is_imported => Some(FigureAbsence::Log),
-            Estimand::Ratio(_) => (self.kind == Kind::Wakeup).then_some(FigureAbsence::Packets),
+            Estimand::Ratio(_) => matches!(self.kind, Kind::Wakeup | Kind::Command).then_some(FigureAbsence::Packets),
             Estimand::Statistic(metric, _) => self.absence_of(metric),
         }
     }

@@ -13,6 +13,7 @@ pub mod comparison;
 mod counts;
 pub mod distribution;
 mod estimand;
+mod executions;
 pub mod experiment;
 mod gate;
 mod host_samples;
@@ -34,6 +35,7 @@ pub use available::AvailableFigures;
 pub use caveats::{is_routine, of_import as import_caveats, real_time_warning, repeats_silence, unreached_loads};
 pub use counts::Counts;
 pub use estimand::{Estimand, Ratio, Statistic};
+pub use executions::ExecutionFigures;
 pub use gate::{
     ChangeGate, ChangeGateResult, ExperimentGateResult, GateError, GateReason, GateState, UndecidedGate,
     ValueGateResult, ValueGates, WorstRun, change_gates_outcome, expect_few_gates, undecided_gates,

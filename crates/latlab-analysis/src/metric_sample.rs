@@ -103,6 +103,9 @@ impl MetricSample {
             | Metric::RoundTripDelayLessDwell
             | Metric::ResponseTime
             | Metric::Pdv
+            | Metric::ElapsedTime
+            | Metric::UserTime
+            | Metric::SystemTime
             | Metric::Delay => true,
             Metric::ReflectorDwell
             | Metric::SendSlip

@@ -70,6 +70,11 @@ fn no_answer(summaries: &[Summary]) -> Failure {
             .because("the run ended before the first wake-up after the warm-up")
             .hint("use a longer `--duration`, or a shorter `--interval` or `--warmup`");
     }
+    if summaries.iter().all(|summary| summary.kind == Kind::Command) {
+        return Failure::world("no execution succeeded")
+            .because("each was killed, or took longer than `--timeout`, or none was measured")
+            .hint("the recording says how each ended: `latlab export`");
+    }
     let target = summaries.first().map(|summary| summary.spec.target.to_string()).unwrap_or_default();
     let streams: Vec<_> = summaries.iter().filter_map(|summary| summary.stream.as_ref()).collect();
     let searches: Vec<_> = streams.iter().filter_map(|stream| stream.search.as_ref()).collect();

@@ -52,6 +52,9 @@ const REFLECTOR_RECEIVED: StampColumn =
 const REFLECTOR_SENT: StampColumn =
     StampColumn { column: ProbeColumn::ReflectorSentNs, of: |batch| &batch.reflector_sent_ns };
 
+const KERNEL: StampColumn =
+    StampColumn { column: ProbeColumn::ReflectorTxSoftwareNs, of: |batch| &batch.reflector_tx_software_ns };
+
 const DWELL: Span = Span { from: REFLECTOR_RECEIVED, to: REFLECTOR_SENT };
 
 const ROUND_TRIP: Definition = Definition {
@@ -66,7 +69,10 @@ const ROUND_TRIP: Definition = Definition {
 /// The definition of `metric`; `None` if its singletons are no probe's: analysis/stream/figures.rs.
 const fn definition(metric: Metric) -> Option<Definition> {
     Some(match metric {
-        Metric::RoundTripDelay => ROUND_TRIP,
+        Metric::RoundTripDelay | Metric::ElapsedTime => ROUND_TRIP,
+        // Of executions that stand as probes: see `source`.
+        Metric::UserTime => Definition { span: DWELL, ..ROUND_TRIP },
+        Metric::SystemTime => Definition { span: Span { to: KERNEL, ..DWELL }, ..ROUND_TRIP },
         Metric::RoundTripDelayLessDwell => Definition { less: Some(DWELL), ..ROUND_TRIP },
         Metric::Pdv => Definition { derived: Derived::LessMinimum, ..ROUND_TRIP },
         // Undefined for a pair of which either packet is lost (RFC 3393).

@@ -3,10 +3,10 @@
 
 use crate::facts::{HostSample, StreamInterval};
 use crate::plan::{Kind, Side};
-use crate::probe::{Fate, Phase};
+use crate::probe::{ExecutionFate, Fate, Phase};
 use crate::recording::manifest::Manifest;
 use crate::recording::reader::{
-    IntColumn, ProbeBatch, ProbeColumn, Recording, RecordingError, ValueBatch, WakeupBatch, WordColumn,
+    ExecutionBatch, IntColumn, ProbeBatch, ProbeColumn, Recording, RecordingError, ValueBatch, WakeupBatch, WordColumn,
 };
 
 pub trait ProbeSource {
@@ -19,11 +19,16 @@ pub trait ProbeSource {
     fn location(&self) -> String;
 
     /// Passes every row to `visit` in order of seq, in batches that hold at least `columns`. Wake-ups are visited as
-    /// probes that were due and answered.
+    /// probes that were due and answered, executions as probes that were sent.
     fn visit_probes(&self, columns: &[ProbeColumn], visit: &mut dyn FnMut(&ProbeBatch)) -> Result<(), Self::Error>;
 
     /// Passes every interval of a stream to `visit`, those of one flow and end in order of time.
     fn visit_intervals(&self, _visit: &mut dyn FnMut(&StreamInterval)) -> Result<(), Self::Error> {
+        Ok(())
+    }
+
+    /// Passes every execution of a command to `visit`, in order of seq.
+    fn visit_executions(&self, _visit: &mut dyn FnMut(&ExecutionBatch)) -> Result<(), Self::Error> {
         Ok(())
     }
 
@@ -65,6 +70,12 @@ impl ProbeSource for Recording {
                     visit(&as_probes(batch?));
                 }
             }
+            Kind::Command => {
+                let ignores_failure = Recording::manifest(self).spec.command().is_some_and(|it| it.ignore_failure);
+                for batch in self.executions()? {
+                    visit(&as_answered(batch?, ignores_failure));
+                }
+            }
         }
         Ok(())
     }
@@ -72,6 +83,13 @@ impl ProbeSource for Recording {
     fn visit_intervals(&self, visit: &mut dyn FnMut(&StreamInterval)) -> Result<(), RecordingError> {
         for batch in self.intervals()? {
             batch?.iter().for_each(&mut *visit);
+        }
+        Ok(())
+    }
+
+    fn visit_executions(&self, visit: &mut dyn FnMut(&ExecutionBatch)) -> Result<(), RecordingError> {
+        for batch in self.executions()? {
+            visit(&batch?);
         }
         Ok(())
     }
@@ -102,7 +120,7 @@ impl ProbeSource for Recording {
 /// Wake-ups as probes: sent when they were due, answered when the thread ran. Statistics, windows and deadlines of
 /// answers thereby apply to wake-ups.
 pub(crate) fn as_probes(batch: WakeupBatch) -> ProbeBatch {
-    let zeros = || IntColumn { values: vec![0; batch.rows], present: None };
+    let zeros = || zeros(batch.rows);
     ProbeBatch {
         rows: batch.rows,
         fate: WordColumn::All(Fate::Answered),
@@ -116,6 +134,35 @@ pub(crate) fn as_probes(batch: WakeupBatch) -> ProbeBatch {
         sent_cpu: batch.cpu,
         ..ProbeBatch::default()
     }
+}
+
+/// Executions as probes: sent when they started, answered when they ended unless they failed. Their CPU times stand as the
+/// stamps of a reflector whose clock begins at 0: of the sending user code, and of the sending kernel.
+fn as_answered(batch: ExecutionBatch, ignores_failure: bool) -> ProbeBatch {
+    let zeros = || zeros(batch.rows);
+    let fate = |row: usize| {
+        let code = value_at(&batch.exit_code, row).unwrap_or(0);
+        ExecutionFate::as_probe(batch.fate.get(row), code as u8, ignores_failure)
+    };
+    ProbeBatch {
+        rows: batch.rows,
+        fate: (0..batch.rows).map(fate).collect(),
+        duplicates: zeros(),
+        reordered: zeros(),
+        due_ns: IntColumn::nulls(batch.rows),
+        reflector_received_ns: zeros(),
+        phase: batch.phase,
+        seq: batch.seq,
+        sent_ns: batch.started_ns,
+        received_ns: batch.ended_ns,
+        reflector_sent_ns: batch.user_ns,
+        reflector_tx_software_ns: batch.system_ns,
+        ..ProbeBatch::default()
+    }
+}
+
+fn zeros(rows: usize) -> IntColumn {
+    IntColumn { values: vec![0; rows], present: None }
 }
 
 /// A computation over the rows of probes.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::caveats::Run;
 use super::counts::{Ratios, RunCounts, SendErrors, ShareIntervals};
+use super::executions;
 use super::host_samples::HostAccumulators;
 use super::metric_sample::MetricSample;
 use super::ping::{Placed, Placements, RunPlacement, SpinStalls, Windows, coincidence};
@@ -25,7 +26,7 @@ pub fn summarise<S: ProbeSource>(source: &S, options: &SummaryOptions) -> Result
     match source.manifest().kind {
         Kind::Stream => Ok(of_stream(source, options)?),
         Kind::Values => Ok(of_values(source, options)?),
-        Kind::Ping | Kind::Wakeup => of_probes(source, options),
+        Kind::Ping | Kind::Wakeup | Kind::Command => of_probes(source, options),
     }
 }
 
@@ -39,7 +40,7 @@ fn expect_quantiles<E: std::error::Error>(quantiles: &[f64]) -> Result<(), Analy
     }
 }
 
-/// The summary of a run of probes, or of wake-ups, whose rows are visited as probes.
+/// The summary of a run of probes, or of wake-ups or executions, whose rows are visited as probes.
 fn of_probes<S: ProbeSource>(source: &S, options: &SummaryOptions) -> Result<Summary, AnalysisError<S::Error>> {
     let manifest = source.manifest();
     let describing = describe_options(options);
@@ -70,6 +71,7 @@ fn of_probes<S: ProbeSource>(source: &S, options: &SummaryOptions) -> Result<Sum
     summary.deadline = counts.deadline(options.judging.deadline_ns);
     summary.ratios = known_ratios(manifest, Ratios::of(&counts.counts, summary.deadline, &intervals));
 
+    summary.executions = executions::figures(source)?;
     let hosts = host_samples(source)?;
     let described = summary.metrics.get(&manifest.metric());
     summary.wakeups = wakeups
@@ -116,7 +118,7 @@ impl RowFindings {
 
     fn run<'a>(&'a self, manifest: &'a Manifest, hosts: &'a HostAccumulators, counts: &'a RunCounts) -> Run<'a> {
         Run {
-            counts: Some(counts).filter(|_| manifest.spec.import().is_none()),
+            counts: Some(counts).filter(|_| manifest.spec.import().is_none() && manifest.kind != Kind::Command),
             errors: Some(&self.errors),
             stalls: self.stalls.as_ref(),
             placed: self.placed.as_ref(),
@@ -246,6 +248,7 @@ fn of_manifest<S: ProbeSource>(source: &S, counts: &RunCounts) -> Summary {
         metrics: BTreeMap::new(),
         histogram: Vec::new(),
         wakeups: None,
+        executions: None,
         stream: None,
         coincidence: None,
         deadline: None,
@@ -299,7 +302,7 @@ fn describe_main(
     summary.histogram = sample.histogram();
     let described = sample.describe(describing);
     sample.ordered().into_iter().for_each(|sample| intervals.take(sample));
-    if options.metrics.contains(&Metric::Pdv) && described.n > 0 {
+    if options.metrics.contains(&Metric::Pdv) && described.n > 0 && summary.kind != Kind::Command {
         summary.metrics.insert(Metric::Pdv, less_minimum(&described));
     }
     summary.metrics.insert(summary.metric, described);

@@ -6,6 +6,7 @@ use thiserror::Error;
 
 use super::counts::{Counts, Deadline, Ratios};
 use super::estimand::Estimand;
+use super::executions::ExecutionFigures;
 use super::gate::ValueGateResult;
 use super::ping::{Coincidence, MAX_WINDOWS, Window};
 use super::stream::StreamFigures;
@@ -86,6 +87,8 @@ pub struct Summary {
     pub histogram: Vec<Bucket>,
     /// Figures of wake-ups beyond their latency; `None` for other kinds.
     pub wakeups: Option<Wakeups>,
+    /// What executions used and how they ended; `None` for other kinds.
+    pub executions: Option<ExecutionFigures>,
     /// Figures of a stream; `None` for other kinds.
     pub stream: Option<StreamFigures>,
     /// Slow probes that coincided with late wake-ups; `None` without concurrent wake-ups.

@@ -139,7 +139,7 @@ fn in_words(status: ExitStatus) -> String {
 }
 
 /// How a process ended: `exit status 3`, `killed by SIGKILL`.
-pub(super) fn exit_words(status: Option<i32>, signal: Option<i32>) -> String {
+pub fn exit_words(status: Option<i32>, signal: Option<i32>) -> String {
     match (status, signal) {
         (Some(status), _) => format!("exit status {status}"),
         (None, Some(signal)) => {

@@ -15,7 +15,7 @@ mod process_group;
 mod route_socket;
 pub mod signals;
 
-pub use child_process::ChildProcess;
+pub use child_process::{ChildProcess, exit_words};
 pub use device_abilities::{DeviceAbilities, XdpFeatures};
 pub use directory::Directory;
 pub use process_group::{CommandEnd, ProcessGroup, guard_group};

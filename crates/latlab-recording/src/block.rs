@@ -90,6 +90,7 @@ impl ProbeBlock {
             | SpoolEvent::Gap { .. }
             | SpoolEvent::TimedOut { .. }
             | SpoolEvent::Woke { .. }
+            | SpoolEvent::Executed(_)
             | SpoolEvent::Interval(_) => return,
         };
         self.places[(seq.0 - self.base) as usize].get_or_insert(row);

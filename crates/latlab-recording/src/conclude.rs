@@ -8,16 +8,18 @@ use std::sync::Arc;
 use super::checksums::TableChecksums;
 use super::error::RecordingError;
 use super::host_spool::{HOST_SPOOL, HostSpool};
-use super::join::{Horizon, JoinCounts, JoinRules, ProbeJoin, SpooledIntervals, SpooledWakeups};
+use super::join::{EventRow, Horizon, JoinCounts, JoinRules, ProbeJoin, SpooledRows, SpooledWakeups};
 use super::manifest::{Manifest, RunEnding};
 use super::manifest_file;
 use super::spool::{SPOOL, Spool};
 use super::tables::decode::Batch;
 use super::tables::encode::TableWriter;
+use super::tables::executions::ExecutionBatch;
 use super::tables::file::TableFile;
 use super::tables::intervals::IntervalBatch;
 use super::tables::recorded::{GROUP_ROWS, RecordedTable};
 use crate::diagnostics::{Caveat, Severity};
+use crate::facts::{Execution, StreamInterval};
 use crate::plan::Kind;
 use crate::platform::Directory;
 use crate::units::{Nanos, Stamp};
@@ -59,7 +61,8 @@ pub(crate) fn conclude(
     let of_wakeups = has_wakeups.then(|| target.wakeups(spool)).transpose()?;
     let counts = match (manifest.kind, of_wakeups) {
         (Kind::Wakeup, Some(of_wakeups)) => of_wakeups,
-        (Kind::Stream, _) => target.intervals(spool, rules.size_bytes)?,
+        (Kind::Stream, _) => target.rows(spool, |rows: &[StreamInterval]| IntervalBatch::of(rows, rules.size_bytes))?,
+        (Kind::Command, _) => target.rows(spool, ExecutionBatch::of)?,
         _ => target.probes(spool, rules)?,
     };
     let of_probes = probe_rules(manifest).map(|rules| target.probes(spool, rules)).transpose()?;
@@ -163,11 +166,8 @@ pub(crate) fn count_rows(spool: &Arc<Spool>, kind: Kind, rules: JoinRules) -> Re
                 rows.try_for_each(|batch| batch.map(drop))?;
                 Ok(rows.counts())
             }
-            Kind::Stream => {
-                let mut rows = SpooledIntervals::new(Arc::clone(spool));
-                rows.try_for_each(|batch| batch.map(drop))?;
-                Ok(rows.counts())
-            }
+            Kind::Stream => count_events::<StreamInterval>(spool),
+            Kind::Command => count_events::<Execution>(spool),
             // Values are not measured, so that no spool has any.
             Kind::Ping | Kind::Values => {
                 let mut join = ProbeJoin::new(Arc::clone(spool), rules)?;
@@ -177,6 +177,12 @@ pub(crate) fn count_rows(spool: &Arc<Spool>, kind: Kind, rules: JoinRules) -> Re
         }
     };
     count().map_err(RecordingError::refused("read", spool.path()))
+}
+
+fn count_events<T: EventRow>(spool: &Arc<Spool>) -> io::Result<JoinCounts> {
+    let mut rows = SpooledRows::<T>::new(Arc::clone(spool));
+    rows.try_for_each(|batch| batch.map(drop))?;
+    Ok(rows.counts())
 }
 
 /// Enters the counts of the join into the manifest.
@@ -217,9 +223,13 @@ impl TableTarget<'_> {
         Ok(rows.counts())
     }
 
-    fn intervals(&self, spool: &Arc<Spool>, size_bytes: u32) -> Result<JoinCounts, RecordingError> {
-        let mut rows = SpooledIntervals::new(Arc::clone(spool));
-        self.write(rows.by_ref().map(|rows| Ok(IntervalBatch::of(&rows?, size_bytes))))?;
+    fn rows<T: EventRow, B: Batch>(
+        &self,
+        spool: &Arc<Spool>,
+        batch: impl Fn(&[T]) -> B,
+    ) -> Result<JoinCounts, RecordingError> {
+        let mut rows = SpooledRows::<T>::new(Arc::clone(spool));
+        self.write(rows.by_ref().map(|rows| Ok(batch(&rows?))))?;
         Ok(rows.counts())
     }
 

@@ -14,6 +14,7 @@ use super::event::{EVENT_BYTES, EVENT_WORDS, SpoolEvent};
 use super::live_delays::{DelaySeconds, LiveDelays, LiveSecond, SharedDelays};
 use super::ring::RingReader;
 use super::spool::{self, HEADER_BYTES};
+use crate::facts::Execution;
 use crate::plan::defaults;
 use crate::probe::{Phase, Seq};
 use crate::units::{Nanos, SenderClock, Stamp};
@@ -48,7 +49,7 @@ pub struct ProbeCounts {
 }
 
 impl RecordingProgress {
-    /// Probes of the measuring phase that were sent, refused or not sent; in a run of wake-ups, wake-ups.
+    /// Probes of the measuring phase that were sent, refused or not sent; in other runs, wake-ups or executions.
     pub fn measured(&self) -> u64 {
         self.0.measured.load(Ordering::Relaxed)
     }
@@ -136,8 +137,17 @@ impl ProbeTally {
                 self.delays.iter_mut().for_each(|delays| delays.record(woke, woke - due));
             }
             SpoolEvent::Woke { phase: Phase::Warmup, .. } => (),
+            SpoolEvent::Executed(execution) => self.count_execution(execution),
             SpoolEvent::Arrived { seq, received, .. } => self.count_answer(seq, received),
             SpoolEvent::Interval(_) | SpoolEvent::Gap { .. } | SpoolEvent::TimedOut { .. } => (),
+        }
+    }
+
+    fn count_execution(&mut self, execution: Execution) {
+        if execution.phase == Phase::Measure {
+            self.measured += 1;
+            let Execution { started, ended, .. } = execution;
+            self.delays.iter_mut().for_each(|delays| delays.record(ended, ended - started));
         }
     }
 

@@ -3,9 +3,9 @@
 //! The loop records what happened and when; which answer was late or a duplicate is decided after the run, when events
 //! are joined into rows. Layout of the words: docs/recording.md, section 8.
 
-use crate::facts::{IntervalCounts, StreamEnd, StreamInterval};
+use crate::facts::{Execution, IntervalCounts, StreamEnd, StreamInterval};
 use crate::plan::Via;
-use crate::probe::{Phase, Seq};
+use crate::probe::{ExecutionFate, Phase, Seq};
 use crate::units::{Nanos, ReflectorClock, SenderClock, Stamp};
 
 pub(super) const EVENT_WORDS: usize = 8;
@@ -80,6 +80,8 @@ pub enum SpoolEvent {
         /// The call that it slept in.
         via: Via,
     },
+    /// A command was executed.
+    Executed(Execution),
     /// Counts of one end of a stream in one interval.
     Interval(StreamInterval),
 }
@@ -97,6 +99,8 @@ const NO_CPU: u16 = u16::MAX;
 /// Kinds of an interval's words.
 const OFFERED: u64 = 8;
 const COUNTED: u64 = 9;
+/// Kind of an execution; 10 is a checksum.
+const EXECUTED: u64 = 11;
 /// 32 and 48 bits without a value: 4 billion drops in 100 ms, 78 hours of CPU time.
 const NO_DROPS: u32 = u32::MAX;
 const NO_CPU_TIME: u64 = (1 << 48) - 1;
@@ -143,6 +147,7 @@ impl SpoolEvent {
             SpoolEvent::Woke { seq, phase, due, woke, cpu, via } => {
                 [head(7, phase, cpu, None), seq.0, word(Some(due)), word(Some(woke)), via as u64, 0, 0, 0]
             }
+            SpoolEvent::Executed(execution) => execution_to_words(execution),
             SpoolEvent::Interval(interval) => interval_to_words(interval),
         }
     }
@@ -157,7 +162,8 @@ impl SpoolEvent {
             | SpoolEvent::NotSent { due: at, .. }
             | SpoolEvent::Arrived { received: at, .. }
             | SpoolEvent::Gap { since: at, .. }
-            | SpoolEvent::Woke { woke: at, .. } => Some(at),
+            | SpoolEvent::Woke { woke: at, .. }
+            | SpoolEvent::Executed(Execution { ended: at, .. }) => Some(at),
             SpoolEvent::Interval(interval) if interval.end() == StreamEnd::Sender => {
                 Some(Stamp::from_nanos(interval.end_ns))
             }
@@ -189,6 +195,7 @@ impl SpoolEvent {
             5 => SpoolEvent::Gap { since: stamp(a)?, events: Some(b).filter(|events| *events < COUNT_MAX)? },
             6 => SpoolEvent::TimedOut { seq, waited: Nanos(Some(a).filter(|waited| *waited < COUNT_MAX)? as i64) },
             7 => SpoolEvent::Woke { seq, phase, due: stamp(a)?, woke: stamp(b)?, cpu, via: *Via::ALL.get(c as usize)? },
+            EXECUTED => SpoolEvent::Executed(execution_from_words(words)?),
             _ => return interval_from_words(words).map(SpoolEvent::Interval),
         })
     }
@@ -213,6 +220,38 @@ fn stamp<C>(word: u64) -> Option<Stamp<C>> {
 #[inline]
 fn cpu_of(bits: u64) -> Option<u16> {
     Some(bits as u16).filter(|cpu| *cpu != NO_CPU)
+}
+
+/// `[kind | phase << 8 | fate << 16 | code << 24 | major faults << 32, seq, started, ended, user, system, …]`
+fn execution_to_words(execution: Execution) -> [u64; EVENT_WORDS] {
+    let Execution { seq, phase, started, ended, user, system, fate, code, .. } = execution;
+    let phase = u64::from(phase == Phase::Measure);
+    let pair = |low: u32, high: u32| u64::from(low) | u64::from(high) << 32;
+    let head = EXECUTED | phase << 8 | (fate as u64) << 16 | u64::from(code) << 24;
+    let memory = pair(execution.resident_kib, execution.minor_faults);
+    let switches = pair(execution.voluntary_switches, execution.involuntary_switches);
+    let head = head | u64::from(execution.major_faults) << 32;
+    [head, seq.0, word(Some(started)), word(Some(ended)), user.0 as u64, system.0 as u64, memory, switches]
+}
+
+fn execution_from_words(words: [u64; EVENT_WORDS]) -> Option<Execution> {
+    let [head, seq, started, ended, user, system, memory, switches] = words;
+    let cpu_time = |ns: u64| (ns < STAMP_MAX).then_some(Nanos(ns as i64));
+    Some(Execution {
+        seq: Seq(Some(seq).filter(|seq| *seq < COUNT_MAX)?),
+        phase: if head >> 8 & 1 == 1 { Phase::Measure } else { Phase::Warmup },
+        started: stamp(started)?,
+        ended: stamp(ended)?,
+        user: cpu_time(user)?,
+        system: cpu_time(system)?,
+        resident_kib: memory as u32,
+        minor_faults: (memory >> 32) as u32,
+        voluntary_switches: switches as u32,
+        involuntary_switches: (switches >> 32) as u32,
+        major_faults: (head >> 32) as u32,
+        fate: *ExecutionFate::ALL.get(usize::from((head >> 16) as u8))?,
+        code: (head >> 24) as u8,
+    })
 }
 
 /// `[kind | phase << 8, flow | CPU time << 16, start, end, …]`
@@ -295,12 +334,29 @@ mod tests {
                 cpu: None,
                 via: Via::ClockNanosleep,
             },
+            SpoolEvent::Executed(EXECUTION),
         ];
         for event in events {
             assert_eq!(SpoolEvent::from_words(event.to_words()), Some(event));
         }
         assert_eq!(SpoolEvent::from_words([0; EVENT_WORDS]), None);
     }
+
+    const EXECUTION: Execution = Execution {
+        seq: Seq(COUNT_MAX - 1),
+        phase: Phase::Measure,
+        started: Stamp::from_nanos(-5),
+        ended: Stamp::from_nanos(1 << 61),
+        user: Nanos(1 << 61),
+        system: Nanos(0),
+        resident_kib: u32::MAX,
+        voluntary_switches: 7,
+        involuntary_switches: u32::MAX,
+        minor_faults: 5,
+        major_faults: u32::MAX,
+        fate: ExecutionFate::TimedOut,
+        code: 255,
+    };
 
     #[test]
     fn values_that_no_run_reaches_are_no_event() {
@@ -317,6 +373,10 @@ mod tests {
             [OFFERED, 0, 1, 2, 0, PACKETS_MAX, 0, 0],
             [OFFERED, 0, 1, 2, 0, 0, PACKETS_MAX, 0],
             [COUNTED, 0, far, 2, 0, 0, 0, 0],
+            [EXECUTED, COUNT_MAX, 1, 2, 0, 0, 0, 0],
+            [EXECUTED, 0, 1, far, 0, 0, 0, 0],
+            [EXECUTED, 0, 1, 2, STAMP_MAX, 0, 0, 0],
+            [EXECUTED | 3 << 16, 0, 1, 2, 0, 0, 0, 0],
             [COUNTED, 0, STAMP_MAX, 2, 0, 0, 0, 0],
             [COUNTED, 0, 1, STAMP_MAX, 0, 0, 0, 0],
         ] {

@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, btree_map};
 use std::io;
+use std::marker::PhantomData;
 use std::sync::Arc;
 
 use super::block::ProbeBlock;
@@ -12,15 +13,15 @@ use super::event::SpoolEvent;
 use super::spool::Spool;
 use super::tables::recorded::GROUP_ROWS;
 use super::tables::wakeups::WakeupBatch;
-use crate::facts::{StreamEnd, StreamInterval};
+use crate::facts::{Execution, StreamInterval};
 use crate::plan::Via;
 use crate::probe::{Phase, Seq};
 use crate::units::{Nanos, SenderClock, Stamp};
 
 /// Events of wake-ups read in one step.
 const WAKEUP_EVENTS: u64 = 1 << 14;
-/// Events of intervals read in one step, and so most rows of a row group: seven minutes of one flow.
-const INTERVAL_EVENTS: u64 = 8_192;
+/// Events of intervals or executions read in one step, and so most rows of a row group: seven minutes of one flow.
+const ROW_EVENTS: u64 = 8_192;
 
 /// Until when the run listened. A probe sent less than a time-out before that, and unanswered, is undecided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -167,7 +168,10 @@ impl FirstPass {
             return;
         };
         // The instant of a probe that was not sent is when it was due, and a thread that woke does not listen.
-        if !matches!(event, SpoolEvent::NotSent { .. } | SpoolEvent::Woke { .. } | SpoolEvent::Interval(_)) {
+        if !matches!(
+            event,
+            SpoolEvent::NotSent { .. } | SpoolEvent::Woke { .. } | SpoolEvent::Executed(_) | SpoolEvent::Interval(_)
+        ) {
             self.counts.latest = self.counts.latest.max(event.at());
         }
         match event {
@@ -181,7 +185,10 @@ impl FirstPass {
                     if self.refused == Some(seq) { &mut self.counts.refused_pause } else { &mut self.counts.timed_out };
                 *spent += waited;
             }
-            SpoolEvent::TimedOut { .. } | SpoolEvent::Woke { .. } | SpoolEvent::Interval(_) => (),
+            SpoolEvent::TimedOut { .. }
+            | SpoolEvent::Woke { .. }
+            | SpoolEvent::Executed(_)
+            | SpoolEvent::Interval(_) => (),
             SpoolEvent::Sent { seq, phase, .. }
             | SpoolEvent::SendFailed { seq, phase, .. }
             | SpoolEvent::NotSent { seq, phase, .. } => {
@@ -208,6 +215,7 @@ fn departed(event: SpoolEvent) -> Option<Seq> {
         | SpoolEvent::Gap { .. }
         | SpoolEvent::TimedOut { .. }
         | SpoolEvent::Woke { .. }
+        | SpoolEvent::Executed(_)
         | SpoolEvent::Interval(_) => None,
     }
 }
@@ -309,29 +317,44 @@ fn batch(rows: &[Wakeup]) -> WakeupBatch {
     }
 }
 
-/// The intervals of a spool, batch by batch, in the order in which they were written: those of one flow and end in the
-/// order of time.
-#[derive(Debug)]
-pub(crate) struct SpooledIntervals(SpoolCursor);
+/// A row that is an event of its own.
+pub(crate) trait EventRow: Sized {
+    fn of(event: SpoolEvent) -> Option<Self>;
+}
 
-impl SpooledIntervals {
-    pub(crate) fn new(spool: Arc<Spool>) -> SpooledIntervals {
-        SpooledIntervals(SpoolCursor::new(spool))
+impl EventRow for StreamInterval {
+    fn of(event: SpoolEvent) -> Option<StreamInterval> {
+        if let SpoolEvent::Interval(interval) = event { Some(interval) } else { None }
+    }
+}
+
+impl EventRow for Execution {
+    fn of(event: SpoolEvent) -> Option<Execution> {
+        if let SpoolEvent::Executed(execution) = event { Some(execution) } else { None }
+    }
+}
+
+/// The rows of a spool that are events of their own, batch by batch, in the order in which they were written: intervals of
+/// one flow and end, and executions, in the order of time.
+#[derive(Debug)]
+pub(crate) struct SpooledRows<T>(SpoolCursor, PhantomData<T>);
+
+impl<T: EventRow> SpooledRows<T> {
+    pub(crate) fn new(spool: Arc<Spool>) -> SpooledRows<T> {
+        SpooledRows(SpoolCursor::new(spool), PhantomData)
     }
 
     pub(crate) fn counts(&self) -> JoinCounts {
         self.0.counts
     }
 
-    fn next_batch(&mut self) -> io::Result<Option<Vec<StreamInterval>>> {
+    fn next_batch(&mut self) -> io::Result<Option<Vec<T>>> {
         let mut rows = Vec::new();
         while rows.is_empty() && !self.0.is_at_end() {
-            self.0.step(INTERVAL_EVENTS, |counts, event| {
-                if let SpoolEvent::Interval(interval) = event {
-                    if interval.end() == StreamEnd::Sender {
-                        counts.latest = counts.latest.max(Some(Stamp::from_nanos(interval.end_ns)));
-                    }
-                    rows.push(interval);
+            self.0.step(ROW_EVENTS, |counts, event| {
+                if let Some(row) = T::of(event) {
+                    counts.latest = counts.latest.max(event.at());
+                    rows.push(row);
                 }
             })?;
         }
@@ -340,8 +363,8 @@ impl SpooledIntervals {
     }
 }
 
-impl Iterator for SpooledIntervals {
-    type Item = io::Result<Vec<StreamInterval>>;
+impl<T: EventRow> Iterator for SpooledRows<T> {
+    type Item = io::Result<Vec<T>>;
 
     fn next(&mut self) -> Option<Self::Item> {
         self.next_batch().transpose()

@@ -28,7 +28,7 @@ pub struct FormatVersion {
 
 impl FormatVersion {
     /// The version that this latlab writes.
-    pub const CURRENT: FormatVersion = FormatVersion { major: 1, minor: 11 };
+    pub const CURRENT: FormatVersion = FormatVersion { major: 1, minor: 12 };
 
     /// The last version without checksums.
     const WITHOUT_CHECKSUMS: FormatVersion = FormatVersion { major: 1, minor: 5 };
@@ -206,6 +206,9 @@ pub struct RunFacts {
     /// How threads slept; null if none did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wakeup: Option<WakeupFacts>,
+    /// Peak of latlab's resident memory in a run of a command: no execution has less.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub own_resident_bytes: Option<i64>,
     /// How the ends of a stream were set up; null without a stream.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stream: Option<StreamFacts>,

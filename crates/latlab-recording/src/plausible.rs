@@ -6,12 +6,13 @@ use std::ops::RangeInclusive;
 use super::event::SpoolEvent;
 use super::manifest::Manifest;
 use super::tables::column::IntColumn;
+use super::tables::executions::ExecutionBatch;
 use super::tables::host::HostBatch;
 use super::tables::intervals::IntervalBatch;
 use super::tables::probes::ProbeBatch;
 use super::tables::values::ValueBatch;
 use super::tables::wakeups::WakeupBatch;
-use crate::facts::{IntervalCounts, StreamEnd, StreamInterval};
+use crate::facts::{Execution, IntervalCounts, StreamEnd, StreamInterval};
 use crate::units::{Nanos, SenderClock, Stamp};
 
 /// Instants so far before or after the run are not of it: the clocks of a manifest are read at its begin and end.
@@ -56,6 +57,9 @@ impl PossibleValues {
                 is_within(received.as_nanos()) && dwell.is_none_or(|(received, sent)| received <= sent)
             }
             SpoolEvent::Woke { due, woke, .. } => is_due(Some(due)) && is_within(woke.as_nanos()),
+            SpoolEvent::Executed(Execution { started, ended, .. }) => {
+                is_within(started.as_nanos()) && is_within(ended.as_nanos()) && started <= ended
+            }
             SpoolEvent::Interval(interval) => self.check_interval(&interval, 0).is_ok(),
             // A gap may have no instant, and a time-out is a span.
             SpoolEvent::Gap { .. } | SpoolEvent::TimedOut { .. } => true,
@@ -130,6 +134,14 @@ impl Plausible for WakeupBatch {
     fn check(&self, possible: &PossibleValues, first: u64) -> Result<(), String> {
         possible.check_range("due_ns", &self.due_ns, first)?;
         possible.check_range("woke_ns", &self.woke_ns, first)
+    }
+}
+
+impl Plausible for ExecutionBatch {
+    fn check(&self, possible: &PossibleValues, first: u64) -> Result<(), String> {
+        let (started, ended) = (("started_ns", &self.started_ns), ("ended_ns", &self.ended_ns));
+        expect_order(started, ended, first)?;
+        [started, ended].into_iter().try_for_each(|(name, column)| possible.check_range(name, column, first))
     }
 }
 

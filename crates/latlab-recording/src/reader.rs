@@ -12,7 +12,7 @@ use super::conclude::{
     remove_spools, tables_of,
 };
 use super::host_spool::{HOST_SPOOL, HostSpool};
-use super::join::{JoinRules, ProbeJoin, SpooledIntervals, SpooledWakeups};
+use super::join::{JoinRules, ProbeJoin, SpooledRows, SpooledWakeups};
 use super::manifest::{Manifest, RunEnding};
 use super::manifest_file;
 use super::plausible::{Plausible, PossibleValues};
@@ -22,13 +22,14 @@ use super::tables::file::TableFile;
 use super::tables::host::{HostBatch, SampleJoin};
 use super::tables::intervals::IntervalBatch;
 use crate::diagnostics::Explain;
-use crate::facts::{HostSample, StreamInterval};
+use crate::facts::{Execution, HostSample, StreamInterval};
 use crate::plan::{Kind, Side};
 use crate::platform::Directory;
 
 // The types that `analysis` may use besides `Recording`.
 pub use super::error::RecordingError;
 pub use super::tables::column::{Column, ColumnSpec, ColumnType, IntColumn, UniformBatch, WordColumn};
+pub use super::tables::executions::ExecutionBatch;
 pub use super::tables::probes::{ProbeBatch, ProbeColumn};
 pub use super::tables::recorded::RecordedTable;
 pub use super::tables::values::ValueBatch;
@@ -161,8 +162,22 @@ impl Recording {
         match &self.rows {
             RowSource::Spool(spool, _) if RecordedTable::Intervals.is_of(spec) => {
                 let size_bytes = spec.size_bytes().unwrap_or(0);
-                let batch = move |rows: io::Result<Vec<_>>| Ok(IntervalBatch::of(&rows?, size_bytes));
-                Ok(RecordedRows::from_spool(spool, SpooledIntervals::new(Arc::clone(spool)).map(batch)))
+                let batch = move |rows: io::Result<Vec<StreamInterval>>| Ok(IntervalBatch::of(&rows?, size_bytes));
+                Ok(RecordedRows::from_spool(spool, SpooledRows::new(Arc::clone(spool)).map(batch)))
+            }
+            _ => self.batches(None),
+        }
+    }
+
+    /// The executions of a command in their order, in batches; none if the run had none.
+    ///
+    /// # Errors
+    /// As for [`Recording::probes`].
+    pub fn executions(&self) -> Result<RecordedRows<ExecutionBatch>, RecordingError> {
+        match &self.rows {
+            RowSource::Spool(spool, _) if RecordedTable::Executions.is_of(&self.manifest.spec) => {
+                let batch = |rows: io::Result<Vec<Execution>>| Ok(ExecutionBatch::of(&rows?));
+                Ok(RecordedRows::from_spool(spool, SpooledRows::new(Arc::clone(spool)).map(batch)))
             }
             _ => self.batches(None),
         }
@@ -222,6 +237,7 @@ impl Recording {
         Ok(match table {
             RecordedTable::Probes => uniform(self.probes(&ProbeColumn::ALL)?),
             RecordedTable::Wakeups => uniform(self.wakeups()?),
+            RecordedTable::Executions => uniform(self.executions()?),
             RecordedTable::Intervals => uniform(self.interval_batches()?),
             RecordedTable::Values => uniform(self.values()?),
             RecordedTable::Host => uniform(self.host_batches()?),
@@ -375,6 +391,7 @@ fn count(manifest: &Manifest) -> String {
     let rows = manifest.rows.unwrap_or(0);
     match manifest.run.undecided_probes {
         _ if manifest.kind == Kind::Wakeup => format!("{rows} wake-ups"),
+        _ if manifest.kind == Kind::Command => format!("{rows} executions"),
         _ if manifest.kind == Kind::Stream => format!("{rows} intervals"),
         0 => format!("{rows} probes"),
         1 => format!("{rows} probes, and 1 in flight without a row"),

@@ -325,11 +325,15 @@ fn make_directory_in(store: &Store, manifest: &Manifest) -> Result<Directory, Re
     Err(RecordingError::Exists { path: path_with(16) })
 }
 
-/// The time between two drains. Rings of wake-ups hold seconds of events, unless the wake-ups are so frequent that the
-/// capacity is the maximum.
+/// The time between two drains. Rings of wake-ups and executions hold seconds of events, unless wake-ups are so frequent
+/// that the capacity is the maximum.
 fn drain_period(kind: Kind, rings: &[usize]) -> Nanos {
     let is_below_maximum = rings.iter().all(|capacity| *capacity < defaults::RING_EVENTS);
-    if kind == Kind::Wakeup && is_below_maximum { defaults::WAKEUP_DRAIN } else { defaults::DRAIN }
+    if matches!(kind, Kind::Wakeup | Kind::Command) && is_below_maximum {
+        defaults::WAKEUP_DRAIN
+    } else {
+        defaults::DRAIN
+    }
 }
 
 /// The caveat of a run whose trace could not be recorded or written.

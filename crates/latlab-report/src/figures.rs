@@ -114,8 +114,14 @@ fn n_and_lost(summary: &Summary, described: &Description) -> String {
 }
 
 /// Heads the number of infinite delays of probes that were sent: answers after the time-out are not lost.
-fn lost_heading<'a>(mut summaries: impl Iterator<Item = &'a Summary>) -> &'static str {
-    if summaries.any(|summary| summary.counts.late > 0) { "lost+late" } else { "lost" }
+fn lost_heading<'a>(mut summaries: impl Iterator<Item = &'a Summary> + Clone) -> &'static str {
+    if summaries.clone().any(|summary| summary.kind == Kind::Command) {
+        "failed"
+    } else if summaries.any(|summary| summary.counts.late > 0) {
+        "lost+late"
+    } else {
+        "lost"
+    }
 }
 
 /// The same of response times, which are infinite for due probes that were never sent, too.
@@ -135,11 +141,15 @@ fn of_answered(summary: &Summary, shown: &[Metric]) -> String {
         Some(count) if answered.len() == 1 => format!("{} ", grouped(*count)),
         Some(_) => String::new(),
     };
-    let in_time = if summary.counts.late > 0 { " in time" } else { "" };
+    let of = match summary.kind {
+        Kind::Command => "successful",
+        _ if summary.counts.late > 0 => "answered in time",
+        _ => "answered",
+    };
     let names: Vec<&str> = described().filter(|(_, all)| is_lossy(all)).map(|(metric, _)| metric.title()).collect();
     let whose =
         if described().all(|(_, all)| is_lossy(all)) { String::new() } else { format!("{}: ", names.join(", ")) };
-    format!("{whose}min, mean, stddev, max of the {count}answered{in_time}")
+    format!("{whose}min, mean, stddev, max of the {count}{of}")
 }
 
 /// Tables of one closed-loop or wake-up run, statistics in columns: the main metric, then optionally half round trips.
@@ -165,16 +175,18 @@ pub(super) fn across(summary: &Summary, showing: Showing) -> Vec<TableView> {
     tables
 }
 
-/// Table of one scheduled run, or of one shown with every metric: a column for each metric, a row for each statistic.
+/// Table of one scheduled run, one of a command, or one shown with every metric: a column for each metric, a row for each statistic.
 pub(super) fn down(summary: &Summary, showing: Showing) -> TableView {
     let is_shown = |metric: &Metric| showing.every_metric || Metric::USUAL.contains(metric);
-    let shown: Vec<(Metric, &Description)> = Metric::PING
-        .into_iter()
-        .filter(is_shown)
-        .filter_map(|metric| summary.metrics.get(&metric).map(|described| (metric, described)))
+    let shown: Vec<(Metric, &Description)> = summary
+        .kind
+        .metrics()
+        .iter()
+        .filter(|metric| is_shown(metric))
+        .filter_map(|metric| summary.metrics.get(metric).map(|described| (*metric, described)))
         .collect();
-    let round_trip = shown.iter().filter(|(metric, _)| *metric == Metric::RoundTripDelay);
-    let unit = unit_of(round_trip.map(|(_, described)| *described));
+    let main = shown.iter().filter(|(metric, _)| *metric == summary.metric);
+    let unit = unit_of(main.map(|(_, described)| *described));
     let mut groups = Vec::new();
     for (metric, described) in &shown {
         groups.push(figures_down(summary, metric.title(), described, &Scale { unit, divisor: 1.0 }));
@@ -220,7 +232,7 @@ pub(super) fn rows_of_runs(rows: &[TableRow<'_>], showing: Showing, of_condition
         counts.push(runs_of(rows.iter().map(|row| row.runs.len())));
     }
     counts.push(count_of(&round_trips, "n", |described| described.n));
-    let has_losses = matches!(kind, Kind::Ping | Kind::Values) && main != Metric::WakeupLatency;
+    let has_losses = matches!(kind, Kind::Ping | Kind::Command | Kind::Values) && main != Metric::WakeupLatency;
     if has_losses && runs().any(|run| run.knows_losses) {
         let lost = |row: &TableRow<'_>| {
             if row.runs.iter().all(|run| run.knows_losses) {

@@ -58,7 +58,9 @@ fn words(result: &ValueGateResult, kind: Kind) -> String {
     let value = result.value.map(figure);
     match (result.reason, value) {
         (Some(GateReason::Unanswered), _) => nothing_answered(kind).into(),
-        (Some(GateReason::Infinite), _) => "infinite, since it lies among probes without an answer in time".into(),
+        (Some(GateReason::Infinite), _) => {
+            format!("infinite, since it lies among {} that count as {}", kind.rows(), kind.infinite())
+        }
         (Some(GateReason::Unsupported), _) => {
             let quantile =
                 ColumnFigure::Unsupported { value: result.value, bound: result.lower_bound, is_small: false };
@@ -79,6 +81,7 @@ const fn nothing_answered(kind: Kind) -> &'static str {
     match kind {
         Kind::Ping => "no probe was answered",
         Kind::Wakeup => "no wake-up was measured",
+        Kind::Command => "no execution succeeded",
         Kind::Stream => "no packet arrived",
         Kind::Values => "no value is finite",
     }

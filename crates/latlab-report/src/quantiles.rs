@@ -59,6 +59,17 @@ pub(super) fn column_above(heading: &str, figures: impl IntoIterator<Item = Stri
     column_of_two(heading, figures.into_iter().map(|figure| [figure, String::new()]))
 }
 
+/// Says in `tables` of executions that a figure failed, where that of probes is lost.
+pub(super) fn say_failed(tables: &mut [TableView]) {
+    let columns = tables.iter_mut().flat_map(|table| &mut table.groups).flat_map(|group| &mut group.columns);
+    for cell in columns.flat_map(|column| &mut column.cells).filter(|cell| cell.contains(LOST)) {
+        *cell = cell.replace(LOST, "failed");
+    }
+    for table in tables {
+        table.legend = table.legend.replace("lost probes", "failed executions").replace(LOST, "failed");
+    }
+}
+
 /// Explains the marks of `tables`, each below the first table that has it.
 pub(super) fn explain_marks(tables: &mut [TableView]) {
     let mut known = BTreeSet::new();

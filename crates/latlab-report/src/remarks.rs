@@ -12,7 +12,7 @@ use crate::plan::WaitMode;
 use crate::plan::defaults::SIZE_BYTES;
 use crate::stats::Interval;
 use crate::units::Nanos;
-use crate::units::human::{TimeUnit, grouped, load_figure, percent, span, typed_size};
+use crate::units::human::{TimeUnit, grouped, load_figure, percent, significant, span, typed_size};
 
 /// Formats a line for a run; `None` if not applicable.
 type Line = fn(&Summary) -> Option<String>;
@@ -24,12 +24,14 @@ const OF_EACH: &str = "lateness";
 pub(super) fn remarks(summaries: &[Summary], names: &[String]) -> Vec<RemarkView> {
     let Some(first) = summaries.first() else { return Vec::new() };
     let packets_or_samples = format!("{}s", properties(summaries).message);
-    let lines: [(&str, Line); 11] = [
+    let lines: [(&str, Line); 13] = [
         (&packets_or_samples, packets),
         ("sending", sending),
         ("lateness", lateness),
         ("remedies", remedies),
         ("CPU activity", cpu_activity),
+        ("resources", resources),
+        ("ends", ends),
         ("settings", settings),
         ("xdp", |summary| past_the_stack(&summary.xdp)),
         ("fates", fates),
@@ -86,6 +88,41 @@ pub(super) fn past_the_stack(ends: &XdpEnds) -> Option<String> {
     let sender = ends.sender.as_ref().map(|facts| end("sender", facts));
     let reflector = ends.reflector.as_ref().map(|facts| end("reflector", facts));
     sender.into_iter().chain(reflector).reduce(|all, one| format!("{all} · {one}"))
+}
+
+/// Formats the memory of the largest execution, and means of what the kernel counted.
+fn resources(summary: &Summary) -> Option<String> {
+    let figures = summary.executions.as_ref()?;
+    let mean = |name| figures.means.get(name).map(|mean| significant(*mean));
+    let (largest, own) = (figures.max_resident_bytes, figures.own_resident_bytes);
+    let resident = match own.filter(|own| largest <= *own) {
+        Some(own) => format!("not above that of latlab, {}", memory(own)),
+        None => format!("up to {}", memory(largest)),
+    };
+    Some(format!(
+        "resident memory {resident} · on average {} voluntary and {} involuntary switches, {} minor and {} major faults",
+        mean("voluntary_switches")?,
+        mean("involuntary_switches")?,
+        mean("minor_faults")?,
+        mean("major_faults")?,
+    ))
+}
+
+/// `1.75 MiB`
+fn memory(bytes: i64) -> String {
+    format!("{} MiB", significant(bytes as f64 / f64::from(1 << 20)))
+}
+
+/// Formats how executions ended, unless all have the exit code 0.
+fn ends(summary: &Summary) -> Option<String> {
+    let figures = summary.executions.as_ref()?;
+    let counted = |name: &str, (code, n): (&i64, &u64)| format!("{name} {code}: {}", grouped(*n));
+    let codes = figures.exit_codes.iter().map(|one| counted("exit code", one));
+    let signals = figures.signals.iter().map(|one| counted("signal", one));
+    let late = (figures.timed_out > 0).then(|| format!("timed out: {}", grouped(figures.timed_out)));
+    let all: Vec<String> = codes.chain(signals).chain(late).collect();
+    let is_usual = all.iter().all(|one| one.starts_with("exit code 0:"));
+    (!is_usual).then(|| all.join(" · "))
 }
 
 /// Formats the known causes of the median lateness and possible causes of the remainder.
@@ -244,8 +281,8 @@ fn instrument(summaries: &[Summary]) -> String {
     let bare = all(|instrument| instrument.bare_loop.as_ref().map(|bare| bare.p50_ns));
     let bare = bare.map(|cost| format!("bare loop on these pins p50 {cost}")).or_else(|| without_bare_loop(summaries));
     // The bare loop measures round trips, and wake-ups have no authentication tag.
-    let tag = tag.filter(|_| summaries.iter().any(|summary| summary.wakeups.is_none()));
-    let bare = bare.filter(|_| summaries.iter().any(|summary| summary.wakeups.is_none() && summary.stream.is_none()));
+    let tag = tag.filter(|_| summaries.iter().any(|summary| summary.kind.has_target()));
+    let bare = bare.filter(|_| summaries.iter().any(|summary| summary.kind.has_target() && summary.stream.is_none()));
     [tag, pins(summaries), bare].into_iter().flatten().fold(clock, |all, cost| format!("{all} · {cost}"))
 }
 

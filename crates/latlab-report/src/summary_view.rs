@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::figures::{across, by_cpu, down, histogram, rows_of_runs, windows};
 use super::heading::{Headline, are_of_one_kind, heading, names, names_by_condition};
 use super::over_runs::{LEGEND, TableRow};
-use super::quantiles::explain_marks;
+use super::quantiles::{explain_marks, say_failed};
 use super::view::{CaveatView, Part, ReportView, Showing, TableView, TextBlock};
 use super::{gates, remarks, stream_tables};
 use crate::analysis::{CompatOutput, Kind, Summary, is_routine};
@@ -105,6 +105,7 @@ fn tables(summaries: &[Summary], names: &[String], showing: Showing) -> Vec<Tabl
         [one] if one.kind == Kind::Ping && (one.spec.interval().is_some() || showing.every_metric) => {
             vec![down(one, showing)]
         }
+        [one] if one.kind == Kind::Command => vec![down(one, showing)],
         [one] => across(one, showing),
         several => {
             let named = names.iter().cloned().zip(several);
@@ -114,6 +115,9 @@ fn tables(summaries: &[Summary], names: &[String], showing: Showing) -> Vec<Tabl
     };
     tables.extend(summaries.iter().zip(names).filter_map(|(summary, name)| by_cpu(summary, name)));
     tables.extend(summaries.iter().zip(names).filter_map(|(summary, name)| windows(summary, name)));
+    if summaries.iter().all(|one| one.kind == Kind::Command) {
+        say_failed(&mut tables);
+    }
     tables
 }
 
@@ -132,6 +136,9 @@ pub(super) fn condition_tables(conditions: &[TableRow<'_>], showing: Showing) ->
     };
     if let Some(first) = tables.first_mut() {
         first.legend = LEGEND.into();
+    }
+    if kind == Some(Kind::Command) {
+        say_failed(&mut tables);
     }
     explain_marks(&mut tables);
     let main = runs().next().map(|run| run.metric);

@@ -21,6 +21,7 @@ pub mod readiness;
 pub mod scheduler;
 pub mod sleep;
 pub mod socket;
+pub mod spawn;
 pub mod xdp;
 
 /// The result of a call that returns −1 and sets `errno` on failure.

@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A metric. It has one singleton for each probe or pair of probes, wake-up, or interval of a stream.
+/// A metric. It has one singleton for each probe or pair of probes, wake-up, execution, or
+/// interval of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Metric {
@@ -26,6 +27,12 @@ pub enum Metric {
     DeliveredRate,
     /// Inter-packet delay variation: difference of the round trip delays of two consecutive probes (RFC 3393).
     Ipdv,
+    /// Wall-clock time of an execution of a command: ended − started.
+    ElapsedTime,
+    /// CPU time of an execution outside of the kernel.
+    UserTime,
+    /// CPU time of an execution in the kernel.
+    SystemTime,
     /// A delay of a log that does not state between which two instants it is.
     Delay,
 }
@@ -64,6 +71,9 @@ impl Metric {
             Metric::OfferedRate => ("offered_rate", "offered rate", Rate),
             Metric::DeliveredRate => ("delivered_rate", "delivered rate", Rate),
             Metric::Ipdv => ("ipdv", "inter-packet delay variation (ipdv)", SignedTime),
+            Metric::ElapsedTime => ("elapsed_time", "elapsed time", Time),
+            Metric::UserTime => ("user_time", "user CPU time", Time),
+            Metric::SystemTime => ("system_time", "system CPU time", Time),
             Metric::Delay => ("delay", "delay", SignedTime),
         };
         Definition { name, title, unit }
@@ -83,17 +93,28 @@ impl Metric {
     /// The metrics of a recording of wake-ups.
     pub const WAKEUP: [Metric; 1] = [Metric::WakeupLatency];
 
+    /// The metrics of a recording of a command.
+    pub const COMMAND: [Metric; 3] = [Metric::ElapsedTime, Metric::UserTime, Metric::SystemTime];
+
     /// The metrics of a recording of a stream.
     pub const STREAM: [Metric; 2] = [Metric::OfferedRate, Metric::DeliveredRate];
 
     /// The metrics that values of a log can be of.
     pub const VALUES: [Metric; 3] = [Metric::Delay, Metric::RoundTripDelay, Metric::WakeupLatency];
 
-    /// The metrics that a summary of probes shows by default: the delay, and whether the schedule was kept.
-    pub const USUAL: [Metric; 3] = [Metric::RoundTripDelay, Metric::ResponseTime, Metric::SendSlip];
+    /// The metrics that a summary shows by default: the delay, and whether the schedule was kept; of a command all.
+    pub const USUAL: [Metric; 6] = [
+        Metric::RoundTripDelay,
+        Metric::ResponseTime,
+        Metric::SendSlip,
+        Metric::ElapsedTime,
+        Metric::UserTime,
+        Metric::SystemTime,
+    ];
 
     pub fn every() -> impl Iterator<Item = Metric> {
-        Metric::PING.into_iter().chain(Metric::WAKEUP).chain(Metric::STREAM).chain([Metric::Delay])
+        let known = Metric::PING.into_iter().chain(Metric::WAKEUP).chain(Metric::COMMAND);
+        known.chain(Metric::STREAM).chain([Metric::Delay])
     }
 
     /// The name in JSON, in `--gate` and in `compare`.

@@ -32,6 +32,37 @@ pub enum Fate {
     NotSent,
 }
 
+/// How an execution of a command ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExecutionFate {
+    Exited,
+    Killed,
+    /// By latlab, since it took longer than `--timeout`.
+    TimedOut,
+}
+
+impl ExecutionFate {
+    /// Every fate, in the order of their numbers in a spool.
+    pub const ALL: [ExecutionFate; 3] = [ExecutionFate::Exited, ExecutionFate::Killed, ExecutionFate::TimedOut];
+
+    pub const fn word(self) -> &'static str {
+        match self {
+            ExecutionFate::Exited => "exited",
+            ExecutionFate::Killed => "killed",
+            ExecutionFate::TimedOut => "timed_out",
+        }
+    }
+
+    /// The fate of the probe that stands for an execution in statistics; with `ignores_failure` every exit `code` is a success.
+    pub const fn as_probe(self, code: u8, ignores_failure: bool) -> Fate {
+        match self {
+            ExecutionFate::Exited if code == 0 || ignores_failure => Fate::Answered,
+            ExecutionFate::Exited | ExecutionFate::Killed => Fate::Lost,
+            ExecutionFate::TimedOut => Fate::Late,
+        }
+    }
+}
+
 impl Phase {
     pub const fn word(self) -> &'static str {
         match self {

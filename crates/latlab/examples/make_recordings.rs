@@ -1,6 +1,6 @@
 //! Makes recordings of the current format for `testdata/recordings/`: `cargo run --example make_recordings DIRECTORY`.
 //!
-//! For a new format version, add `finished`, `tcp`, `dds`, `xdp`, `wakeup`, `stream`, `search` and `died` to `old/`, and do not
+//! For a new format version, add `finished`, `tcp`, `dds`, `xdp`, `wakeup`, `command`, `stream`, `search` and `died` to `old/`, and do not
 //! change those of earlier versions. `closed` and `scheduled` are for `good/`.
 //!
 //! `cargo run --example make_recordings refill RUNS` puts made-up rows into the recordings in `RUNS`, of an experiment for
@@ -13,16 +13,16 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use latlab::facts::{
-    CommandLine, ConnectionFacts, CounterFacts, CpuReadings, DdsFacts, HostFacts, HostReadings, HostSample,
+    CommandLine, ConnectionFacts, CounterFacts, CpuReadings, DdsFacts, Execution, HostFacts, HostReadings, HostSample,
     InterruptSource, IntervalCounts, RateSearchFacts, SearchEnding, StageFacts, StreamFacts, StreamInterval,
     TrialFacts, WakeupFacts, XdpFacts,
 };
 use latlab::plan::Schedule;
 use latlab::plan::{
-    DdsSpec, History, Pace, PacketSize, PingSpec, RateSearchSpec, Reflect, Reliability, RunSpec, Side, StopWhen,
-    StreamRunSpec, Target, TransportKind, Via, WakeupCpus, WakeupSpec, Work, XdpSpec,
+    CommandOutput, CommandSpec, DdsSpec, History, Pace, PacketSize, PingSpec, RateSearchSpec, Reflect, Reliability,
+    RunSpec, Side, StopWhen, StreamRunSpec, Target, TransportKind, Via, WakeupCpus, WakeupSpec, Work, XdpSpec,
 };
-use latlab::probe::{Phase, Seq};
+use latlab::probe::{ExecutionFate, Phase, Seq};
 use latlab::recording::SpoolEvent;
 use latlab::recording::manifest::{Manifest, RunEnding};
 use latlab::recording::{EventLog, RecordingWriter, Store};
@@ -54,6 +54,7 @@ fn main() {
     make(target, "stream", stream("000000000057e4a0"), fill_stream, finish);
     make(target, "search", searched("000000000005ea4c"), fill_searched, finish);
     make(target, "wakeup", wakeup("0000000000003a6e"), fill_wakeup, finish);
+    make(target, "command", command("00000000000c0dda"), fill_command, finish);
     let die = |name: &'static str| move |writer, log| leave_behind(target, name, writer, log);
     make(target, "died", before(known(runs::manifest("0000000000000dea"))), |log| runs::fill(log, 0..300), die("died"));
     make(target, "search-died", searched("0000000005ea4dea"), fill_searched, die("search-died"));
@@ -302,6 +303,49 @@ fn fill_wakeup(log: &mut EventLog) {
                 log.push(SpoolEvent::Woke { seq: Seq(seq), phase, due, woke: due + Nanos(late), cpu: Some(cpu), via });
             }
         }
+    }
+}
+
+fn command(run_id: &str) -> Manifest {
+    let spec = CommandSpec {
+        words: ["grep", "-c", "two words", "file"].map(str::to_owned).into(),
+        prepare: Some(vec!["sync".into()]),
+        input: Some("in".into()),
+        output: CommandOutput::File("out".into()),
+        timeout_ns: Some(Nanos::from_secs(1)),
+        ignore_failure: true,
+    };
+    let mut manifest = runs::manifest(run_id);
+    manifest.command = Some(CommandLine::of(&["latlab", "command", "--", "grep", "-c", "two words", "file"]));
+    manifest.spec = RunSpec::here(Work::Command(spec));
+    manifest.kind = manifest.spec.kind();
+    manifest
+}
+
+/// Executions of a millisecond, of which every tenth exits with 1; one was killed, and one took too long.
+fn fill_command(log: &mut EventLog) {
+    for seq in 0..200 {
+        let started = Stamp::from_nanos(1_000_000_000 + seq as i64 * 2_000_000);
+        let (fate, code) = match seq {
+            150 => (ExecutionFate::Killed, 11),
+            151 => (ExecutionFate::TimedOut, 0),
+            seq => (ExecutionFate::Exited, u8::from(seq % 10 == 9)),
+        };
+        log.push(SpoolEvent::Executed(Execution {
+            seq: Seq(seq),
+            phase: if seq < 20 { Phase::Warmup } else { Phase::Measure },
+            started,
+            ended: started + Nanos(1_000_000 + (seq as i64 * 7_919) % 100_000),
+            user: Nanos(300_000 + seq as i64 % 7 * 1_000),
+            system: Nanos(400_000),
+            resident_kib: 2_048 + seq as u32,
+            voluntary_switches: 1,
+            involuntary_switches: u32::from(seq % 4 == 0),
+            minor_faults: 95,
+            major_faults: 0,
+            fate,
+            code,
+        }));
     }
 }
 

@@ -14,7 +14,7 @@ use latlab::facts::{IntervalCounts, StreamInterval};
 use latlab::plan::Kind;
 use latlab::probe::{Fate, Phase};
 use latlab::recording::manifest::Manifest;
-use latlab::recording::{ProbeColumn, RecordedTable, Recording, RecordingError, ValueBatch};
+use latlab::recording::{ExecutionBatch, IntColumn, ProbeColumn, RecordedTable, Recording, RecordingError, ValueBatch};
 use serde_json::{Value, json};
 
 mod runs;
@@ -121,6 +121,7 @@ fn facts(recording: &Recording) -> Value {
             _ => 0,
         }));
     }
+    facts_of_executions(recording, &mut facts);
     facts_of_values(recording, &mut facts);
     add_later_facts(manifest, &mut facts);
     // Since format 1.5.
@@ -137,6 +138,21 @@ fn facts(recording: &Recording) -> Value {
     }
     facts_of_host(recording, &mut facts);
     facts
+}
+
+/// Adds facts of the executions of a command, since format 1.12.
+fn facts_of_executions(recording: &Recording, facts: &mut Value) {
+    if recording.manifest().kind == Kind::Command {
+        let batches: Vec<_> = recording.executions().expect("opens").map(|batch| batch.expect("reads")).collect();
+        let sum = |of: fn(&ExecutionBatch) -> &IntColumn| {
+            wrapping_sum(&mut batches.iter().flat_map(|batch| of(batch).values.iter().copied()))
+        };
+        facts["sum_of_elapsed_ns"] = json!(sum(|batch| &batch.ended_ns) - sum(|batch| &batch.started_ns));
+        facts["sum_of_cpu_ns"] = json!(sum(|batch| &batch.user_ns) + sum(|batch| &batch.system_ns));
+        facts["sum_of_resident_bytes"] = json!(sum(|batch| &batch.max_resident_bytes));
+        facts["sums_of_codes"] = json!([sum(|batch| &batch.exit_code), sum(|batch| &batch.signal)]);
+        facts["sum_of_counts"] = json!(sum(|batch| &batch.minor_faults) + sum(|batch| &batch.involuntary_switches));
+    }
 }
 
 /// Adds facts of the values of an imported log, since format 1.11.

@@ -264,7 +264,7 @@ fn manual() -> BTreeMap<String, String> {
 fn missing(manual: &BTreeMap<String, String>, line: &str) -> Vec<String> {
     // The words up to a pipe or redirection belong to latlab, and quoted words to another program.
     let ours: String = line.split(['|', '>', ';']).next().unwrap_or_default().split('\'').step_by(2).collect();
-    // Behind `latlab run … --` is another command of latlab; `COMMAND` stands for any.
+    // Behind `latlab run … --` is another command of latlab, behind `latlab command --` one of the host.
     let (ours, measuring) = ours.split_once(" -- ").unwrap_or((&ours, "COMMAND"));
     let mut words = ours.split_whitespace().peekable();
     let command = words.next_if_eq(&"latlab").and_then(|_| words.next_if(|word| !word.starts_with('-')));
@@ -276,8 +276,8 @@ fn missing(manual: &BTreeMap<String, String>, line: &str) -> Vec<String> {
         |name: &str| pages.iter().any(|(_, page)| page.split(|char| !is_name(char)).any(|word| word == name));
     let lacking = names.filter(|name| !is_known(name)).chain(command.filter(|_| pages.is_empty()));
     let lacking = lacking.map(|word| format!("`{line}`: no `{word}`"));
-    let further =
-        (measuring.split(' ').next() != Some("COMMAND")).then(|| missing(manual, &format!("latlab {measuring}")));
+    let is_further = command != Some("command") && measuring.split(' ').next() != Some("COMMAND");
+    let further = is_further.then(|| missing(manual, &format!("latlab {measuring}")));
     lacking.chain(further.into_iter().flatten()).collect()
 }
 

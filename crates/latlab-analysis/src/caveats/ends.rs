@@ -106,6 +106,7 @@ impl<'a> End<'a> {
             return Some(wakeup.cpus.known().to_vec()).filter(|cpus| !cpus.is_empty());
         }
         let ends = match self.side {
+            _ if spec.command().is_some() => vec![spec.here.cpu],
             Side::Peer => vec![spec.peer.as_ref()?.cpu],
             _ if self.has_both_ends() => vec![spec.here.cpu, spec.peer.as_ref()?.cpu],
             _ => vec![spec.here.cpu],

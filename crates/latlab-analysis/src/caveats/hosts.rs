@@ -103,7 +103,7 @@ pub(super) const OF_ENDS: &[Rule<End<'_>>] = &[
             let sampled = end.samples.map(HostAccumulator::cpus).unwrap_or_default();
             let is_everywhere = end.foreign_share_of(&sampled).is_some_and(|share| share > FOREIGN_EVERYWHERE);
             let remedies = match end.manifest.kind {
-                Kind::Wakeup => [fifo(end.manifest), None],
+                Kind::Wakeup | Kind::Command => [fifo(end.manifest), None],
                 _ if is_everywhere => [None, None],
                 _ => [cpu_for_each_end(end.manifest), end.spins().then_some("`--wait block`")],
             };
@@ -149,8 +149,8 @@ pub(super) const OF_ENDS: &[Rule<End<'_>>] = &[
         code: "idle-states",
         raise: |end| {
             let message = match (end.side, end.manifest.kind, peer_here(end.manifest)) {
-                // The ends of a stream do not wait for each other.
-                (_, Kind::Stream, _) => return None,
+                // The ends of a stream do not wait for each other, and a command keeps its CPU awake.
+                (_, Kind::Stream | Kind::Command, _) => return None,
                 _ if end.spec().wait != WaitMode::Block || keeps_awake(end) => return None,
                 (Side::Peer, ..) => {
                     end.host()?;

@@ -18,7 +18,7 @@ use crate::wakeup::Wakeups;
 pub(crate) struct Run<'a> {
     pub(crate) manifest: &'a Manifest,
     pub(crate) hosts: &'a HostAccumulators,
-    /// Of measured probes or wake-ups; `None` of streams and of logs.
+    /// Of measured probes or wake-ups; `None` of streams, of commands and of logs.
     pub(crate) counts: Option<&'a RunCounts>,
     pub(crate) errors: Option<&'a SendErrors>,
     pub(crate) stalls: Option<&'a SpinStalls>,

@@ -15,7 +15,7 @@ use crate::diagnostics::{Caveat, Severity};
 use crate::estimand::RunFigure;
 use crate::facts::ExcludedCondition;
 use crate::ping::RunPlacement;
-use crate::plan::{Factors, conditions_in_words, heading_order};
+use crate::plan::{Factors, Kind, conditions_in_words, heading_order};
 use crate::stats::Look;
 use crate::units::human::{self, counted};
 
@@ -93,8 +93,10 @@ pub(crate) const RULES: &[Rule<Compared<'_>>] = &[
             }
             let lost: Vec<_> =
                 worst.iter().map(|(name, count)| format!("{name} in {}", counted(*count, "run"))).collect();
+            let kind = runs(compared.groups).find_map(|run| run.kind).unwrap_or(Kind::Ping);
+            let (rows, infinite) = (kind.rows(), kind.infinite());
             let message =
-                || format!("statistics are infinite, since too many probes had no answer: {}", lost.join(", "));
+                || format!("statistics are infinite, since too many {rows} count as {infinite}: {}", lost.join(", "));
             (!lost.is_empty()).then(|| (Warning, message()))
         },
         effect: "such rows have no interval; if some runs are finite, they compare ranks instead of values",

@@ -15,6 +15,7 @@ use super::verdict::{Comparison, FigureScale};
 use crate::diagnostics::Caveat;
 use crate::estimand::Estimand;
 use crate::metric::Metric;
+use crate::plan::Kind;
 use crate::stats::{GroupBlocks, Outline, PrecisionGoal, reached};
 
 /// The result of a comparison of several groups.
@@ -134,7 +135,8 @@ fn lost_by_pairs(groups: &RunGroups, quantities: &[Quantity], rows: &[Comparison
     let lost = |(pair, asked): (GroupPair, Vec<Quantity>)| {
         let runs = || groups.pair(pair).into_iter().flat_map(|group| &group.runs);
         let is_lossy = |subject: &Subject| match subject {
-            Subject::Late => runs().any(|run| run.losses.late > 0),
+            // A failure of an execution is one, whether by a time-out or not.
+            Subject::Late => runs().any(|run| run.losses.late > 0 && run.kind != Some(Kind::Command)),
             _ => runs().any(|run| run.losses.unanswered > 0) && !runs().any(|run| run.losses.unknown),
         };
         let is_asked = |subject: Subject| asked.contains(&subject.quantity(quantities));

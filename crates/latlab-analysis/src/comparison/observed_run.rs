@@ -172,7 +172,7 @@ impl ObservedRun {
         match manifest.kind {
             Kind::Stream => run.with_stream(source, estimands),
             Kind::Values => run.with_values(source, estimands),
-            Kind::Ping | Kind::Wakeup => run.with_probes(source, estimands),
+            Kind::Ping | Kind::Wakeup | Kind::Command => run.with_probes(source, estimands),
         }
     }
 
@@ -260,7 +260,8 @@ impl ObservedRun {
                 index.map_or(RunFigure::Nothing, |index| of(*statistic, &described[index]))
             }
         };
-        let timeout = spec.ping().map_or(Nanos::ZERO, |ping| ping.timeout_ns);
+        let of_command = || spec.command().and_then(|command| command.timeout_ns);
+        let timeout = spec.ping().map(|ping| ping.timeout_ns).or_else(of_command).unwrap_or(Nanos::ZERO);
         let plain = |estimand| figure(estimand, &|statistic, described| statistic.figure(described));
         let with_losses =
             |estimand| figure(estimand, &|statistic, described| statistic.figure_with_losses(described, timeout));

@@ -170,7 +170,9 @@ impl ExperimentReport {
             Kind::Ping | Kind::Stream if !reasons.is_empty() => {
                 "try another target: `local`, `lab` (as root), `ssh:HOST`"
             }
-            Kind::Ping | Kind::Stream | Kind::Wakeup | Kind::Values => "`latlab list` shows how each ended",
+            Kind::Ping | Kind::Stream | Kind::Wakeup | Kind::Command | Kind::Values => {
+                "`latlab list` shows how each ended"
+            }
         };
         let failure = Failure::world("the experiment has no run that can be used").hint(hint);
         if reasons.is_empty() { failure } else { failure.because(reasons.join("\n")) }

@@ -53,7 +53,9 @@ pub fn undecided_gates(rows: &[ChangeGateResult]) -> Vec<UndecidedGate> {
                 "the baseline is 0, so that no change in per cent exists; `--gate-strict` fails"
             }
             Some(GateReason::Untested) => "no test was possible: the table has the reason; `--gate-strict` fails",
-            Some(GateReason::Losses) => "probes were lost: a gate on `loss_ratio` decides; `--gate-strict` fails",
+            Some(GateReason::Losses) => {
+                "too many values are infinite: a gate on `loss_ratio` decides; `--gate-strict` fails"
+            }
             _ => "a new experiment with more runs would decide; `--gate-strict` fails",
         },
     });

@@ -233,7 +233,7 @@ fn absent(
     let cause = match absence {
         FigureAbsence::Deadline => "no deadline was given".into(),
         FigureAbsence::DeadlineOfStream => "a stream has no deadline".into(),
-        FigureAbsence::Packets => format!("wake-ups are not lost: they have no `{name}`"),
+        FigureAbsence::Packets => format!("{} are no packets: they have no `{name}`", available.kind().rows()),
         FigureAbsence::Metric => format!("such a run has no `{name}`"),
         FigureAbsence::Schedule => format!("a closed loop has no `{name}`"),
         FigureAbsence::Log => format!("the imported log does not have what `{name}` is computed from"),
@@ -246,7 +246,9 @@ fn absent(
         }
         (FigureAbsence::Deadline, _) => "add `--deadline T`, such as `--deadline 1ms`".into(),
         (FigureAbsence::DeadlineOfStream, _) => "gate on `loss_ratio` or `delivered_rate`".into(),
-        (FigureAbsence::Packets, _) => "gate on `wakeup_latency` or `deadline_miss_ratio`".into(),
+        (FigureAbsence::Packets, _) => {
+            format!("gate on `{}` or `deadline_miss_ratio`", available.main().name())
+        }
         (FigureAbsence::Schedule, GatedRuns::Planned) => "add `--interval T`, such as `-i 1ms`".into(),
         (FigureAbsence::Metric | FigureAbsence::Schedule | FigureAbsence::Stamps | FigureAbsence::Log, _) => {
             format!("gate on one of {}", metrics())

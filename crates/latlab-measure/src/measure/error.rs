@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use latlab_sys::errno::explain;
 use thiserror::Error;
 
+use super::command::CommandError;
 use super::stream::StreamError;
 use crate::agent::AgentError;
 use crate::diagnostics::{Explain, Failure};
@@ -72,6 +73,9 @@ pub enum MeasureError {
         #[source]
         source: io::Error,
     },
+    /// A command cannot be executed, or failed.
+    #[error(transparent)]
+    Command(#[from] CommandError),
     /// Placement, a setting, or a namespace.
     #[error(transparent)]
     Host(#[from] HostError),
@@ -135,6 +139,7 @@ impl Explain for MeasureError {
             MeasureError::ReflectorProcess(error) => error.explain(),
             MeasureError::Agent(error) => error.explain(),
             MeasureError::SendMode(error) => error.explain(),
+            MeasureError::Command(error) => error.explain(),
             MeasureError::Host(error) => error.explain(),
             MeasureError::Loads(error) => error.explain(),
             MeasureError::Transport(error) => error.explain(),

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use super::command::CommandRun;
 use super::peer::{local_settings, measuring_cpus};
 use super::ping::PingRun;
 use super::remote_host::RemoteResults;
@@ -58,6 +59,7 @@ pub fn measure_plan(
         Work::Ping(ping) => transport::visit(ping.transport, lifecycle),
         Work::Stream(_) => lifecycle.measure::<StreamRun>(),
         Work::Wakeup(_) => lifecycle.measure::<WakeupRun>(),
+        Work::Command(_) => lifecycle.measure::<CommandRun>(),
         Work::Import(_) => Err(MeasureError::Imported),
     }
 }
@@ -119,7 +121,7 @@ impl FamilyVisitor for Lifecycle<'_> {
 
 impl Lifecycle<'_> {
     fn measure<R: MeasuredRun>(mut self) -> Result<PlanOutcome, MeasureError> {
-        if self.first.concurrent_wakeups().is_some() || self.first.wakeup().is_some() {
+        if self.first.concurrent_wakeups().is_some() || self.first.path().is_none() {
             latlab_sys::sleep::allow_interrupts().map_err(MeasureError::Thread)?;
         }
         rehearse_placement(self.first)?;
@@ -253,12 +255,15 @@ fn check_answers(first: &RunSpec, live: &LiveProgress, signal: &StopSignal) {
     }
 }
 
-/// Places the calling thread as the sender of `run`, and reads back its timer slack. Timer threads place themselves.
+/// Places the calling thread as the sender of `run`, and reads back its timer slack, or as the parent of its command. Timer
+/// threads place themselves.
 fn place_sender(run: &RunSpec) -> Result<Option<Nanos>, MeasureError> {
+    if run.wakeup().is_none() {
+        placement::place(&run.here)?;
+    }
     if run.path().is_none() {
         return Ok(None);
     }
-    placement::place(&run.here)?;
     if run.minimises_timer_slack() {
         placement::minimise_timer_slack();
     }

@@ -3,6 +3,7 @@
 
 mod background_loads;
 pub mod baseline;
+mod command;
 mod error;
 mod lifecycle;
 mod manifest;

@@ -2,6 +2,7 @@
 //! with a reason where one is known.
 
 mod clock;
+mod execution;
 mod experiment;
 mod host;
 mod host_sample;
@@ -15,6 +16,7 @@ mod run;
 mod stream;
 
 pub use clock::{ClockAnchor, ClockDiscipline, ClockExchange, ClockFacts, ClockKeeper, ClockRelation};
+pub use execution::Execution;
 pub use experiment::{
     ExcludedCondition, ExperimentFacts, ExperimentFormat, RecipeFacts, RunKey, RunOutcome, RunPosition, RunState,
 };
@@ -37,6 +39,6 @@ pub use processor::{
 pub use rate_search::{RateSearchFacts, SearchEnding, StageFacts, TrialFacts};
 pub use run::{
     BareConditions, BareLoop, CommandLine, Instrument, LateWakeup, ReflectorReport, Restoration, SettingFacts,
-    WakeupFacts,
+    WakeupFacts, in_shell,
 };
 pub use stream::{IntervalCounts, StreamEnd, StreamFacts, StreamInterval};

@@ -44,8 +44,13 @@ impl CommandLine {
 
     /// The line as it can be pasted into a shell.
     pub fn in_shell(&self) -> String {
-        self.words.iter().map(|word| shell_argument(word)).collect::<Vec<_>>().join(" ")
+        in_shell(&self.words)
     }
+}
+
+/// `words` as a line that can be pasted into a shell.
+pub fn in_shell(words: &[String]) -> String {
+    words.iter().map(|word| shell_argument(word)).collect::<Vec<_>>().join(" ")
 }
 
 /// `word` as one word of a shell. Options need no quotes.

@@ -98,7 +98,7 @@ impl RunSpec {
     /// The parts of a line that describes this run in a list: size or timer call, schedule, what is not the default, loads,
     /// settings, tags.
     pub fn listed(&self, family: Option<Family>) -> Vec<String> {
-        let what = via(self).or_else(|| size(self));
+        let what = command(self).or_else(|| via(self)).or_else(|| size(self));
         let when = rate(self).or_else(|| schedule(self));
         let parts = [what, when, self.unusual(family), self.loads_words()];
         parts.into_iter().flatten().chain(self.notes()).collect()
@@ -217,11 +217,17 @@ pub fn heading_order(name: &str) -> usize {
 const TRANSPORT: &str = "transport";
 
 /// Every factor, in the order of headings. Those of one row are one part of a heading.
-static FACTORS: [&[Factor]; 12] = [
+static FACTORS: [&[Factor]; 13] = [
     &[Factor {
         level: |run| Some(Level::word(run.target.to_string())),
         label: |run| Some(run.target.to_string()),
         ..Factor::new("target")
+    }],
+    &[Factor {
+        level: |run| command(run).map(Level::word),
+        heading: command,
+        label: command,
+        ..Factor::new("command")
     }],
     &[
         Factor { level: |run| via(run).map(Level::word), heading: via, label: via, ..Factor::new("via") },
@@ -391,7 +397,7 @@ fn when(run: &RunSpec) -> &'static str {
 }
 
 fn schedule(run: &RunSpec) -> Option<String> {
-    if run.stream().is_some() {
+    if run.stream().is_some() || run.command().is_some() {
         return None;
     }
     Some(match (run.schedule(), run.interval()) {
@@ -438,6 +444,10 @@ fn history(run: &RunSpec) -> Option<String> {
 
 fn message_bytes(run: &RunSpec) -> Option<String> {
     run.dds()?.message_bytes.map(|most| format!("messages of {}", bytes(most.into())))
+}
+
+fn command(run: &RunSpec) -> Option<String> {
+    Some(run.command()?.in_shell())
 }
 
 fn via(run: &RunSpec) -> Option<String> {

@@ -10,6 +10,7 @@ use crate::metric::Metric;
 pub enum Kind {
     Ping,
     Wakeup,
+    Command,
     Stream,
     /// Values of an imported log that has no instants.
     Values,
@@ -17,16 +18,17 @@ pub enum Kind {
 
 impl Kind {
     /// Every kind, in the order of the documents.
-    pub const ALL: [Kind; 4] = [Kind::Ping, Kind::Stream, Kind::Wakeup, Kind::Values];
+    pub const ALL: [Kind; 5] = [Kind::Ping, Kind::Stream, Kind::Command, Kind::Wakeup, Kind::Values];
 
-    /// The kinds that latlab measures.
-    pub const MEASURED: [Kind; 3] = [Kind::Ping, Kind::Stream, Kind::Wakeup];
+    /// The kinds that the file of an experiment can have.
+    pub const IN_EXPERIMENTS: [Kind; 3] = [Kind::Ping, Kind::Stream, Kind::Wakeup];
 
     /// The word of its command, in directory names and in JSON.
     pub const fn word(self) -> &'static str {
         match self {
             Kind::Ping => "ping",
             Kind::Wakeup => "wakeup",
+            Kind::Command => "command",
             Kind::Stream => "stream",
             Kind::Values => "values",
         }
@@ -37,16 +39,22 @@ impl Kind {
         match self {
             Kind::Ping => "probes",
             Kind::Wakeup => "wake-ups",
+            Kind::Command => "executions",
             Kind::Stream => "packets",
             Kind::Values => "values",
         }
+    }
+
+    /// The word for rows that count as infinite.
+    pub const fn infinite(self) -> &'static str {
+        if matches!(self, Kind::Command) { "failed" } else { "lost or late" }
     }
 
     /// Whether it sends packets to a target, which may be lost.
     pub const fn has_target(self) -> bool {
         match self {
             Kind::Ping | Kind::Stream | Kind::Values => true,
-            Kind::Wakeup => false,
+            Kind::Wakeup | Kind::Command => false,
         }
     }
 
@@ -55,6 +63,7 @@ impl Kind {
         match self {
             Kind::Ping => Metric::RoundTripDelay,
             Kind::Wakeup => Metric::WakeupLatency,
+            Kind::Command => Metric::ElapsedTime,
             Kind::Stream => Metric::DeliveredRate,
             Kind::Values => Metric::Delay,
         }
@@ -64,6 +73,8 @@ impl Kind {
     pub const fn compared_statistics(self) -> [&'static str; 2] {
         match self {
             Kind::Ping | Kind::Wakeup | Kind::Values => ["p50", "p99"],
+            // Few executions support a high quantile.
+            Kind::Command => ["mean", "p50"],
             // A low quantile of a rate matters no more than its mean, and losses are half of the answer.
             Kind::Stream => ["mean", "loss_ratio"],
         }
@@ -74,6 +85,7 @@ impl Kind {
         match self {
             Kind::Ping => &Metric::PING,
             Kind::Wakeup => &Metric::WAKEUP,
+            Kind::Command => &Metric::COMMAND,
             Kind::Stream => &Metric::STREAM,
             Kind::Values => &Metric::VALUES,
         }

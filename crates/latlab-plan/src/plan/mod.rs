@@ -1,6 +1,7 @@
 //! Settled requests: every default is filled in, and every limit is checked. An `Option` in a plan never stands for a
 //! default.
 
+mod command;
 mod dds;
 pub mod defaults;
 mod experiment;
@@ -20,6 +21,7 @@ mod transport;
 mod wakeup;
 mod xdp;
 
+pub use command::{CommandOutput, CommandSpec};
 pub use dds::{DdsSpec, History, Reliability};
 pub use experiment::{
     BetweenBlocks, Contrast, Design, Experiment, ExperimentCondition, Factors, RunOrder, RunsRule, ScheduledRun,

@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use serde::{Deserialize, Serialize};
 
+use super::command::CommandSpec;
 use super::defaults;
 use super::import::ImportSpec;
 use super::kind::Kind;
@@ -51,6 +52,8 @@ pub enum Work {
     Ping(PingSpec),
     /// Wake-ups of threads of this host.
     Wakeup(WakeupSpec),
+    /// Executions of a command on this host.
+    Command(CommandSpec),
     /// One-way rates: offered, delivered, lost.
     Stream(StreamRunSpec),
     /// Another tool measured, and its log was imported.
@@ -217,6 +220,7 @@ impl RunSpec {
         match &self.work {
             Work::Ping(_) => Kind::Ping,
             Work::Wakeup(_) => Kind::Wakeup,
+            Work::Command(_) => Kind::Command,
             Work::Stream(_) => Kind::Stream,
             Work::Import(import) => import.rows,
         }
@@ -257,6 +261,11 @@ impl RunSpec {
     /// The parameters of a run of wake-ups.
     pub const fn wakeup(&self) -> Option<&WakeupSpec> {
         if let Work::Wakeup(wakeup) = &self.work { Some(wakeup) } else { None }
+    }
+
+    /// The parameters of a run of a command.
+    pub const fn command(&self) -> Option<&CommandSpec> {
+        if let Work::Command(command) = &self.work { Some(command) } else { None }
     }
 
     /// The wake-ups that are measured during its probes.
@@ -316,7 +325,7 @@ impl RunSpec {
         match &self.work {
             Work::Ping(ping) => Some(ping.transport),
             Work::Stream(stream) => Some(stream.transport),
-            Work::Wakeup(_) | Work::Import(_) => None,
+            Work::Wakeup(_) | Work::Command(_) | Work::Import(_) => None,
         }
     }
 
@@ -325,7 +334,7 @@ impl RunSpec {
         match &self.work {
             Work::Ping(ping) => Some(&ping.path),
             Work::Stream(stream) => Some(&stream.path),
-            Work::Wakeup(_) | Work::Import(_) => None,
+            Work::Wakeup(_) | Work::Command(_) | Work::Import(_) => None,
         }
     }
 
@@ -342,7 +351,7 @@ impl RunSpec {
         match &self.work {
             Work::Ping(ping) => Some(ping.size_bytes),
             Work::Stream(stream) => stream.size.known(),
-            Work::Wakeup(_) => None,
+            Work::Wakeup(_) | Work::Command(_) => None,
             Work::Import(import) => import.size_bytes,
         }
     }
@@ -353,7 +362,7 @@ impl RunSpec {
         match &self.work {
             Work::Ping(ping) => ping.schedule,
             Work::Wakeup(wakeup) => Schedule::Periodic { interval_ns: wakeup.interval_ns },
-            Work::Stream(_) | Work::Import(_) => Schedule::Closed,
+            Work::Stream(_) | Work::Command(_) | Work::Import(_) => Schedule::Closed,
         }
     }
 
@@ -415,6 +424,8 @@ impl RunSpec {
         let slices = i64::from(rounds) + 1;
         Some(match &self.work {
             Work::Wakeup(_) | Work::Import(_) => due,
+            // The last execution of a slice may begin just before its end.
+            Work::Command(command) => due + command.timeout_ns?.saturating_mul(slices),
             Work::Ping(ping) => {
                 due + ping.timeout_ns.saturating_mul(slices) + ping.max_backlog_ns.saturating_mul(slices).min(due)
             }

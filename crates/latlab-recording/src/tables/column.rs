@@ -9,7 +9,7 @@ use parquet::schema::types::Type;
 use crate::facts::StreamEnd;
 use crate::metric::Metric;
 use crate::plan::{Side, Via};
-use crate::probe::{Fate, Phase};
+use crate::probe::{ExecutionFate, Fate, Phase};
 
 /// The type of a column on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,6 +106,7 @@ macro_rules! words {
 words! {
     Phase: [Phase::Warmup, Phase::Measure], Phase::word;
     Fate: Fate::ALL, Fate::word;
+    ExecutionFate: ExecutionFate::ALL, ExecutionFate::word;
     StreamEnd: StreamEnd::ALL, StreamEnd::word;
     Via: Via::ALL, Via::word;
     Metric: Metric::every(), Metric::name;

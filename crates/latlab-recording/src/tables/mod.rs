@@ -8,6 +8,7 @@ pub(super) mod column;
 mod declare;
 pub(super) mod decode;
 pub(super) mod encode;
+pub(super) mod executions;
 pub(super) mod file;
 pub(super) mod host;
 pub(super) mod intervals;
@@ -18,6 +19,7 @@ pub(super) mod wakeups;
 
 use column::ColumnSpec;
 use decode::Batch;
+use executions::ExecutionBatch;
 use host::HostBatch;
 use intervals::IntervalBatch;
 use probes::ProbeBatch;
@@ -31,6 +33,7 @@ impl RecordedTable {
         match self {
             RecordedTable::Probes => ProbeBatch::specs(),
             RecordedTable::Wakeups => WakeupBatch::specs(),
+            RecordedTable::Executions => ExecutionBatch::specs(),
             RecordedTable::Intervals => IntervalBatch::specs(),
             RecordedTable::Values => ValueBatch::specs(),
             RecordedTable::Host => HostBatch::specs(),

@@ -10,15 +10,17 @@ pub(crate) const GROUP_ROWS: usize = 1 << 17;
 pub enum RecordedTable {
     Probes,
     Wakeups,
+    Executions,
     Intervals,
     Values,
     Host,
 }
 
 impl RecordedTable {
-    pub const ALL: [RecordedTable; 5] = [
+    pub const ALL: [RecordedTable; 6] = [
         RecordedTable::Probes,
         RecordedTable::Wakeups,
+        RecordedTable::Executions,
         RecordedTable::Intervals,
         RecordedTable::Values,
         RecordedTable::Host,
@@ -29,6 +31,7 @@ impl RecordedTable {
         match kind {
             Kind::Ping => RecordedTable::Probes,
             Kind::Wakeup => RecordedTable::Wakeups,
+            Kind::Command => RecordedTable::Executions,
             Kind::Stream => RecordedTable::Intervals,
             Kind::Values => RecordedTable::Values,
         }
@@ -39,6 +42,7 @@ impl RecordedTable {
         match self {
             RecordedTable::Probes => "probes",
             RecordedTable::Wakeups => "wakeups",
+            RecordedTable::Executions => "executions",
             RecordedTable::Intervals => "intervals",
             RecordedTable::Values => "values",
             RecordedTable::Host => "host",
@@ -50,6 +54,7 @@ impl RecordedTable {
         match self {
             RecordedTable::Probes => "probes.parquet",
             RecordedTable::Wakeups => "wakeups.parquet",
+            RecordedTable::Executions => "executions.parquet",
             RecordedTable::Intervals => "intervals.parquet",
             RecordedTable::Values => "values.parquet",
             RecordedTable::Host => "host.parquet",
@@ -61,6 +66,7 @@ impl RecordedTable {
         match self {
             RecordedTable::Probes => "probe",
             RecordedTable::Wakeups => "wakeup",
+            RecordedTable::Executions => "execution",
             RecordedTable::Intervals => "interval",
             RecordedTable::Values => "value",
             RecordedTable::Host => "host_sample",
@@ -72,7 +78,9 @@ impl RecordedTable {
         match self {
             RecordedTable::Probes => spec.kind() == Kind::Ping || spec.concurrent_probes().is_some(),
             RecordedTable::Wakeups => spec.wakeup().is_some() || spec.concurrent_wakeups().is_some(),
-            RecordedTable::Intervals | RecordedTable::Values => RecordedTable::of(spec.kind()) == self,
+            RecordedTable::Executions | RecordedTable::Intervals | RecordedTable::Values => {
+                RecordedTable::of(spec.kind()) == self
+            }
             RecordedTable::Host => spec.import().is_none(),
         }
     }

@@ -491,7 +491,7 @@ fn figures(comparisons: &Comparisons) -> Option<String> {
     let means = compared_means(comparisons, &comparisons.rows.iter().collect::<Vec<_>>())?;
     let reads_losses =
         comparisons.rows.iter().any(|row| row.evidence.reads_losses && row.method == ComparisonMethod::Shift);
-    let losses = if reads_losses { "; intervals also count each lost probe as its time-out" } else { "" };
+    let losses = if reads_losses { "; intervals also count infinite values as their time-out" } else { "" };
     Some(format!("baseline, candidate: {means}{losses}"))
 }
 

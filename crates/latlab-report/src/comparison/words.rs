@@ -227,7 +227,7 @@ fn undecided_because(row: &Comparison, undecided: UndecidedReason) -> Option<Str
         }
         UndecidedReason::Unsure { runs_needed: Some(_) } => return None,
         UndecidedReason::Unsure { .. } if row.evidence.losses_widen => {
-            "the interval also counts each lost probe as its time-out; see `loss_ratio`".into()
+            "the interval also counts infinite values as their time-out; see `loss_ratio`".into()
         }
         UndecidedReason::Unsure { runs_needed: None } if row.centres == Some((0.0, 0.0)) => {
             "0 in every run of both groups".into()

@@ -56,6 +56,7 @@ fn document(summary: &Summary, showing: Showing) -> Value {
         "deadline": summary.deadline,
         "windows": windows(summary),
         "wakeups": summary.wakeups.as_ref().map(wakeups::wakeups),
+        "executions": summary.executions,
         "rates": streams::rates(summary),
         "stream": streams::stream(summary),
         "search": streams::search(summary),
@@ -76,6 +77,7 @@ fn document(summary: &Summary, showing: Showing) -> Value {
             "deadline",
             "windows",
             "wakeups",
+            "executions",
             "rates",
             "stream",
             "search",
@@ -111,7 +113,7 @@ fn half(summary: &Summary) -> Option<Value> {
 }
 
 fn windows(summary: &Summary) -> Option<Value> {
-    let metric = if summary.kind == Kind::Wakeup { "wakeup_latency" } else { "round_trip_delay" };
+    let metric = summary.metric.name();
     let row = |window: &Window| json!({ "start_ns": window.start_ns, metric: delays(&window.round_trip_delay) });
     let rows = || summary.windows.iter().map(row).collect::<Vec<_>>();
     summary.window_ns.map(|window_ns| json!({ "window_ns": window_ns, "rows": rows() }))

@@ -23,6 +23,7 @@ fn has(input: &PageInput<'_>, what: &str) -> bool {
     match what {
         "ping" => is_of(Kind::Ping),
         "wakeup" => is_of(Kind::Wakeup),
+        "command" => is_of(Kind::Command),
         "stream" => is_of(Kind::Stream),
         "comparison" => input.comparisons.is_some(),
         "several runs" => runs.len() > 1,

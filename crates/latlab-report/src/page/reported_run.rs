@@ -68,7 +68,7 @@ impl ReportedRun {
 fn ends(manifest: &Manifest) -> Vec<ReportedHost> {
     let target = &manifest.spec.target;
     let named = match manifest.kind {
-        Kind::Wakeup => vec![("Host".to_owned(), &manifest.here)],
+        Kind::Wakeup | Kind::Command => vec![("Host".to_owned(), &manifest.here)],
         _ if manifest.peer == manifest.here => vec![("Host of both ends".to_owned(), &manifest.here)],
         _ => vec![
             ("Host of the sender".into(), &manifest.here),

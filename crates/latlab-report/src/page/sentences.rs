@@ -96,6 +96,7 @@ fn question_of_runs(summaries: &[Summary]) -> String {
     let asked = match first.kind {
         Kind::Ping => "How long does a round trip take",
         Kind::Wakeup => "How late does a timer wake a thread",
+        Kind::Command => "How long does a command take",
         Kind::Stream => "How much of a stream arrives",
         Kind::Values => "How long are the delays of a log",
     };
@@ -266,15 +267,14 @@ pub(super) fn without_plots(summaries: &[Summary]) -> Option<String> {
     let (n, lost) = described().fold((0, 0), |(n, lost), all| (n + all.n, lost + all.lost));
     let first = summaries.first().filter(|_| n == lost || n == 1)?;
     let in_runs = if summaries.len() > 1 { format!(" in {}", counted(summaries.len(), "run")) } else { String::new() };
+    let (rows, infinite) = (first.kind.rows(), first.kind.infinite());
+    let row = rows.trim_end_matches('s');
     Some(match n {
         0 if first.metric.is_rate() => format!("Plots of rates are missing: nothing was measured{in_runs}."),
         0 => format!("Plots of delays are missing: nothing was measured{in_runs}."),
-        1 if lost == 0 => format!("Plots are missing: there is one {}.", first.kind.rows().trim_end_matches('s')),
-        1 => format!("Plots of delays are missing: the only probe{in_runs} was lost or late."),
-        _ => {
-            let rows = first.kind.rows();
-            format!("Plots of delays are missing: all of {} {rows}{in_runs} were lost or late.", grouped(n))
-        }
+        1 if lost == 0 => format!("Plots are missing: there is one {row}."),
+        1 => format!("Plots of delays are missing: the only {row}{in_runs} counts as {infinite}."),
+        _ => format!("Plots of delays are missing: all of {} {rows}{in_runs} count as {infinite}.", grouped(n)),
     })
 }
 
@@ -296,7 +296,7 @@ fn verdict_of_run(summary: &Summary) -> String {
     let losses = match described.lost {
         0 if summary.kind.has_target() && summary.knows_losses => "; none was lost or late".into(),
         0 => String::new(),
-        lost => format!("; {} lost or late", grouped(lost)),
+        lost => format!("; {} {}", grouped(lost), summary.kind.infinite()),
     };
     let due = summary.counts.due();
     let unsent = match summary.counts.send_failed + summary.counts.not_sent {

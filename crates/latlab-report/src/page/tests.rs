@@ -97,9 +97,12 @@ fn a_page_without_a_delay_says_why_it_has_no_plot() {
         let summaries: Vec<Summary> = runs.iter().map(|delays| summary(&source(delays.iter().copied()))).collect();
         notes(section(&page_of(&summaries, &[], None), "plots")).concat()
     };
-    assert_eq!(reason(&[&[0; 1_200]]), "Plots of delays are missing: all of 1,200 probes were lost or late.");
-    assert_eq!(reason(&[&[0, 0], &[0]]), "Plots of delays are missing: all of 3 probes in 2 runs were lost or late.");
-    assert_eq!(reason(&[&[0]]), "Plots of delays are missing: the only probe was lost or late.");
+    assert_eq!(reason(&[&[0; 1_200]]), "Plots of delays are missing: all of 1,200 probes count as lost or late.");
+    assert_eq!(
+        reason(&[&[0, 0], &[0]]),
+        "Plots of delays are missing: all of 3 probes in 2 runs count as lost or late."
+    );
+    assert_eq!(reason(&[&[0]]), "Plots of delays are missing: the only probe counts as lost or late.");
     assert_eq!(reason(&[&[]]), "Plots of delays are missing: nothing was measured.");
     assert_eq!(reason(&[&[40]]), "Plots are missing: there is one probe.");
     assert_eq!(reason(&[&[0, 0], &[40]]), "");

@@ -29,7 +29,7 @@ pub(super) fn histogram(input: &PlotInput) -> Option<Figure> {
         left = others;
         series.extend(bars(own, &condition.runs).map(|series| series.in_panel(panel)));
     }
-    let lost = if has_losses { " The bar at the right end is of lost and late probes." } else { "" };
+    let lost = if has_losses { " The bar at the right end counts those without a delay." } else { "" };
     let several = " Dark bars are medians of the counts of the runs of a condition, pale ones reach to the largest.";
     let of_runs = input::of_conditions(input, &shown, metric);
     Some(Figure {
@@ -61,7 +61,7 @@ fn bars(bins: &[Vec<Bucket>], runs: &[RunDistribution]) -> impl Iterator<Item = 
     [
         Series::new(of[1], most, Shape::Bars, largest),
         Series::new(of[0], median, Shape::Bars, medians),
-        Series::new("lost or late: without a delay", without, Shape::Bars, lost.into_iter().collect()),
+        Series::new("without a delay", without, Shape::Bars, lost.into_iter().collect()),
     ]
     .into_iter()
 }

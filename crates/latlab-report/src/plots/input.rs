@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use crate::analysis::comparison::Comparisons;
 use crate::analysis::distribution::RunDistribution;
 use crate::metric::Metric;
+use crate::plan::Kind;
 use crate::recipe::{Pictures, Recipe};
 use crate::units::human::{counted, grouped};
 
@@ -50,6 +51,7 @@ impl PlotInput<'_> {
 pub(super) fn convention(metric: Metric) -> &'static str {
     match metric {
         Metric::WakeupLatency => "Latencies count from the due time until the thread ran.",
+        Metric::ElapsedTime => "Times count from the spawn to the end that the kernel reported.",
         Metric::Delay => "A log states these delays, and not of what.",
         _ => "Round trips are not halved.",
     }
@@ -64,18 +66,24 @@ pub(super) fn probes<'a>(runs: impl Iterator<Item = &'a RunDistribution>, metric
         known &= run.knows_losses;
     });
     let lost = match (lost, metric) {
-        (0, Metric::WakeupLatency) => String::new(),
+        (0, Metric::WakeupLatency | Metric::ElapsedTime) => String::new(),
         (0, _) if !known => String::new(),
         (0, _) => ", without a loss".into(),
-        (lost, _) => format!(", {} of them lost or late", grouped(lost)),
+        (lost, _) => format!(", {} of them {}", grouped(lost), infinite(metric)),
     };
     format!("{}{lost}.", counted(n as usize, thing(metric)))
+}
+
+/// What a thing without a delay of `metric` is: `lost or late`.
+pub(super) fn infinite(metric: Metric) -> &'static str {
+    Kind::of_metric(metric).infinite()
 }
 
 /// What has a delay of `metric`.
 pub(super) fn thing(metric: Metric) -> &'static str {
     match metric {
         Metric::WakeupLatency => "wake-up",
+        Metric::ElapsedTime => "execution",
         Metric::Delay => "value",
         _ => "probe",
     }

@@ -44,18 +44,18 @@ fn time_axis(run: &RunDistribution, origin: &str) -> Axis {
 
 /// Delays over time; a line of marks above them for lost probes. `None` without a delay.
 fn delays(run: &RunDistribution) -> Option<Figure> {
-    let grid = run.over_time.as_ref()?;
+    let (grid, thing) = (run.over_time.as_ref()?, input::thing(run.metric));
     let scale = ValueLimits::of(grid.edges_ns.iter().map(|edge| *edge as f64))?.suited();
     let mark = |(column, count): (usize, u64)| Mark {
-        text: counted(count as usize, "probe"),
+        text: counted(count as usize, thing),
         ..Mark::point((column as f64 + 0.5) * grid.column_ns.0 as f64, f64::INFINITY)
     };
     let lost: u64 = grid.lost.iter().sum();
     let above = match lost {
         0 => String::new(),
-        _ => format!(" Marks along the upper edge: times with lost or late probes, {} in all.", grouped(lost)),
+        _ => format!(" Marks along the upper edge: {thing}s without a delay, {} in all.", grouped(lost)),
     };
-    let (words, thing) = (input::of_run(run), input::thing(run.metric));
+    let words = input::of_run(run);
     Some(Figure {
         name: "over-time".into(),
         title: "Delay over time".into(),
@@ -65,7 +65,7 @@ fn delays(run: &RunDistribution) -> Option<Figure> {
         y: Axis::of_metric(run.metric, if lost > 0 { scale.extended(LOST_MARGIN) } else { scale }),
         series: vec![
             Series::new(run.metric.title(), 0, Shape::Cells, cells(grid, thing)),
-            Series::new("lost or late", 1, Shape::Points, lossy(grid).map(mark).collect()),
+            Series::new(input::infinite(run.metric), 1, Shape::Points, lossy(grid).map(mark).collect()),
         ],
     })
 }
@@ -81,8 +81,8 @@ fn losses(run: &RunDistribution) -> Option<Figure> {
         caption: input::of_run(run),
         panels: Vec::new(),
         x: time_axis(run, &origin(run)),
-        y: Axis::of_counts("lost or late probes", most),
-        series: vec![Series::new("lost or late", 1, Shape::Bars, bars)],
+        y: Axis::of_counts(format!("{} {}s", input::infinite(run.metric), input::thing(run.metric)), most),
+        series: vec![Series::new(input::infinite(run.metric), 1, Shape::Bars, bars)],
     })
 }
 

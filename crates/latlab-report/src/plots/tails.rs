@@ -99,7 +99,7 @@ pub(super) fn tail(input: &PlotInput) -> Vec<Figure> {
     let Some(curves) = ShownCurves::of(input) else { return Vec::new() };
     let note = match (curves.has_losses, curves.has_several_runs) {
         (false, _) => " Beyond the largest delay a line runs along the lower edge.",
-        (true, false) => " Beyond the largest delay a line shows the share of lost or late probes.",
+        (true, false) => " Beyond the largest delay a line shows the share without a delay.",
         (true, true) => " A line ends where a run has infinite delays.",
     };
     let (caption, series) = curves.drawn(note, |runs| match runs {
@@ -182,7 +182,7 @@ pub(super) fn percentiles(input: &PlotInput) -> Vec<Figure> {
     };
     let lost = match (curves.has_losses, curves.has_several_runs) {
         (false, _) => "",
-        (true, false) => "; lost and late probes have none",
+        (true, false) => "; infinite delays are not drawn",
         (true, true) => ", or where a run is infinite; a band without an upper edge reaches infinite delays",
     };
     let note = format!(

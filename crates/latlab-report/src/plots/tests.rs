@@ -145,7 +145,7 @@ fn captions_of_curves_depend_on_losses_and_on_the_number_of_runs() {
     };
     for (runs, tail, percentiles) in [
         (vec![run([10, 20])], "a line runs along the lower edge.", "Lines end with the largest delay."),
-        (vec![run([10, 0])], "a line shows the share of lost or late probes.", "lost and late probes have none."),
+        (vec![run([10, 0])], "a line shows the share without a delay.", "infinite delays are not drawn."),
         (
             vec![run([10, 12]), run([20, 22])],
             "a line runs along the lower edge.",

@@ -9,7 +9,7 @@ use crate::text::{Style, flush_left, flush_right, width, wrap};
 
 const LEGEND: &str = "▒ from the first to the third quartile, █ the median, ├ ┤ the farthest runs within 1.5 interquartile \
     ranges of the box, o beyond";
-const OPEN: &str = "; → infinite: values of runs that lost too many probes count as the largest";
+const OPEN: &str = "; → infinite values of runs count as the largest";
 
 /// Columns between a label and its box plot.
 const GAP: usize = 2;

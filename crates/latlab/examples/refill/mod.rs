@@ -95,7 +95,7 @@ impl Fill {
                     self.probes(log, true);
                 }
             }
-            Work::Import(_) => {}
+            Work::Command(_) | Work::Import(_) => {}
         }
     }
 

@@ -19,7 +19,7 @@ pub const OVERVIEW: [Example; 2] = [
 ];
 
 /// Examples of each command, by the command's name.
-pub const COMMANDS: [(&str, [Example; 2]); 20] = [
+pub const COMMANDS: [(&str, [Example; 2]); 21] = [
     (
         "ping",
         [
@@ -32,6 +32,13 @@ pub const COMMANDS: [(&str, [Example; 2]); 20] = [
         [
             example("latlab stream --cpu 0 --peer-cpu 1", "as fast as possible over loopback, both ends pinned"),
             example("latlab stream ssh:pi3 --search", "to another host: the highest rate without loss"),
+        ],
+    ),
+    (
+        "command",
+        [
+            example("latlab command -n 100 -- python3 -c 'import json'", "a hundred starts of a program"),
+            example("latlab command --shell --timeout 5s -- 'sort words.txt | uniq -c'", "a pipeline of a shell"),
         ],
     ),
     (

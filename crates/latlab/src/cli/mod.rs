@@ -20,7 +20,7 @@ use args::Cli;
 
 /// The groups of options in their order on every help page and man page: what is done, where, under which conditions, what
 /// is judged, written and printed.
-const HEADINGS: [&str; 34] = [
+const HEADINGS: [&str; 35] = [
     "A/B comparison",
     "Recipe",
     "Execution",
@@ -35,6 +35,7 @@ const HEADINGS: [&str; 34] = [
     "Schedule",
     "Probes",
     "Traffic",
+    "Command",
     "Timers",
     "Threads",
     "CPU and scheduling",
@@ -69,6 +70,7 @@ pub fn definition() -> clap::Command {
         definition = definition.mut_subcommand(name, |command| command.after_help(examples::text(examples)));
     }
     definition = definition.mut_subcommand("wakeup", args::wakeup_in_its_words);
+    definition = definition.mut_subcommand("command", args::command_in_its_words);
     // The short help of `ping`, `stream` and `wakeup` hides `--load`; that of `latlab load` shows it.
     let definition =
         definition.mut_subcommand("load", |command| command.mut_arg("load", |load| load.hide_short_help(false)));

@@ -21,7 +21,7 @@ use crate::formats::export::probes::ProbeForm;
 use crate::formats::export::{ExportCell, ExportSchema, RowsWriter};
 use crate::plan::Kind;
 use crate::platform::SignalWatch;
-use crate::probe::Fate;
+use crate::probe::{ExecutionFate, Fate};
 use crate::recording::{Column, ColumnSpec, ColumnType, RecordedTable, Recording, UniformBatch};
 use crate::units::human::counted;
 
@@ -187,11 +187,13 @@ fn delays_of(table: RecordedTable) -> Option<[&'static str; 3]> {
     match table {
         RecordedTable::Probes => Some(["round_trip_delay_ns", "sent_ns", "received_ns"]),
         RecordedTable::Wakeups => Some(["wakeup_latency_ns", "due_ns", "woke_ns"]),
+        RecordedTable::Executions => Some(["elapsed_time_ns", "started_ns", "ended_ns"]),
         _ => None,
     }
 }
 
-/// The time from `begin` to `end` in each row of `batch`, in which the columns are `recorded`; of a probe that was answered in time.
+/// The time from `begin` to `end` in each row of `batch`, in which the columns are `recorded`; of a probe that was
+/// answered in time, or of an execution that exited.
 fn delays(batch: &UniformBatch, recorded: &[ColumnSpec], begin: &str, end: &str) -> Column<'static> {
     let column = |name: &str| recorded.iter().zip(&batch.columns).find(|(spec, _)| spec.name == name).map(|it| it.1);
     let (begin, end, fates) = (column(begin), column(end), column("fate"));
@@ -199,7 +201,8 @@ fn delays(batch: &UniformBatch, recorded: &[ColumnSpec], begin: &str, end: &str)
         Some(Column::Ints(ints)) => ints.get(row),
         _ => None,
     };
-    let has_ended = |row| !matches!(fates, Some(Column::Words(fates)) if fates.get(row) != Fate::Answered.word());
+    let known = [Fate::Answered.word(), ExecutionFate::Exited.word()];
+    let has_ended = |row| !matches!(fates, Some(Column::Words(fates)) if !known.contains(&fates.get(row)));
     let delay = |row| instant(end, row)?.checked_sub(instant(begin, row)?).filter(|_| has_ended(row));
     Column::Ints((0..batch.rows).map(delay).collect())
 }

@@ -267,7 +267,7 @@ pub(super) fn values(
             _ => missing += 1,
         }
     }
-    warn_left_out(export, infinite, "run", " whose statistic is infinite: probes were lost");
+    warn_left_out(export, infinite, "run", " whose statistic is infinite");
     warn_left_out(export, missing, "run", " without data for the statistic");
     Ok(())
 }
@@ -416,7 +416,7 @@ pub(super) fn benchstat(
     }
     valueless.warn(export, "left out: ", metric);
     for (unit, runs) in units.iter().zip(infinite).filter(|(_, runs)| *runs > 0) {
-        let text = format!("left out: {unit} of {}, which is infinite: probes were lost", counted(runs, "run"));
+        let text = format!("left out: {unit} of {}, which is infinite", counted(runs, "run"));
         export.console.warning(&text, None);
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! `latlab ping`, `latlab wakeup` and `latlab stream`: measure a plan, and print the summaries of its runs.
+//! `latlab ping`, `stream`, `command` and `wakeup`: measure a plan, and print the summaries of its runs.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -66,7 +66,7 @@ pub(super) struct ProgressLine<'a> {
     pub(super) draw: &'a mut dyn FnMut(&Progress),
 }
 
-/// `latlab ping`, `stream` and `wakeup`: measures the plan, then shows the summaries of its recordings.
+/// `latlab ping`, `stream`, `command` and `wakeup`: measures the plan, then shows the summaries of its recordings.
 pub(super) fn run(
     job: &MeasureJob,
     typed: &MeasuringArgs,
@@ -333,7 +333,7 @@ fn outcome(
 
 /// The metrics to describe: every one in a document, the usual ones for a person.
 pub(super) fn metrics(all: bool) -> Vec<Metric> {
-    if all { Metric::PING.to_vec() } else { Metric::USUAL.to_vec() }
+    if all { Metric::every().collect() } else { Metric::USUAL.to_vec() }
 }
 
 /// Prints `summaries`, as one JSON document or as text.
@@ -447,8 +447,8 @@ impl LiveText {
                 let delays = self.delays();
                 format!("sent {} · lost {} · {delays}answered {} · ", grouped(sent), grouped(lost), grouped(answered))
             }
-            Some(Kind::Wakeup) if now.measured > 0 => {
-                format!("{} wake-ups · {}", grouped(now.measured), self.delays())
+            Some(kind @ (Kind::Wakeup | Kind::Command)) if now.measured > 0 => {
+                format!("{} {} · {}", grouped(now.measured), kind.rows(), self.delays())
             }
             Some(Kind::Stream) => self.rates_at(now),
             _ => String::new(),

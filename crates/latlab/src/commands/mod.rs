@@ -1,4 +1,4 @@
-//! The commands and the functions that several of them share. `measure_and_report` holds ping, stream and wakeup.
+//! The commands and the functions that several of them share. `measure_and_report` holds those that measure.
 
 mod agent;
 mod check_published;
@@ -94,6 +94,7 @@ fn dispatch(command: Command, line: &CommandLine, console: Console) -> Result<Ou
         }
         Command::Ping(args) => measure(&resolve::ping(&args, &environment()?)?, &args.measuring, line, console),
         Command::Stream(args) => measure(&resolve::stream(&args, &environment()?)?, &args.measuring, line, console),
+        Command::Command(args) => measure(&resolve::command(&args, &environment()?)?, &args.measuring, line, console),
         Command::Wakeup(args) => {
             let job = resolve::wakeup(&args, &environment()?)?;
             let measure = if args.sleep.try_remedies { remedies::run } else { measure_and_report::run };

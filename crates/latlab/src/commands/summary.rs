@@ -94,12 +94,12 @@ pub(super) fn run(typed: &SummaryArgs, console: &Console) -> Result<Outcome, Fai
 
 /// Names the options that were typed and change nothing of any of `summaries`, as of a run that has no such figures.
 fn note_unused(typed: &SummaryArgs, summaries: &[Summary], console: &Console) {
-    let has_instants = |one: &Summary| matches!(one.kind, Kind::Ping | Kind::Wakeup);
+    let has_instants = |one: &Summary| matches!(one.kind, Kind::Ping | Kind::Wakeup | Kind::Command);
     let has_round_trips = |one: &Summary| one.metrics.contains_key(&Metric::RoundTripDelay);
     let judging = &typed.judging;
     type HasEffect = fn(&Summary) -> bool;
     let options: [(bool, HasEffect, &str); 4] = [
-        (judging.window.is_some(), has_instants, "`--window` divides runs of `ping` and `wakeup`"),
+        (judging.window.is_some(), has_instants, "`--window` divides runs of `ping`, `wakeup` and `command`"),
         (judging.deadline.is_some(), |one| one.deadline.is_some(), "`--deadline` is not of streams"),
         (judging.half, has_round_trips, "`--half` is of round trips"),
         (typed.like.like.is_some(), |one| one.stream.is_some(), "`--like` repeats the output of a tool for streams"),

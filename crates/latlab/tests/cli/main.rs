@@ -4,6 +4,7 @@ mod ab;
 mod agent;
 mod arguments;
 mod check_published;
+mod command;
 #[path = "../commands/mod.rs"]
 mod commands;
 mod compare;

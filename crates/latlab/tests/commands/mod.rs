@@ -1,9 +1,10 @@
 //! The commands of the binary.
 
 /// The commands that `--help` lists.
-pub(crate) const LISTED: [&str; 20] = [
+pub(crate) const LISTED: [&str; 21] = [
     "ping",
     "stream",
+    "command",
     "wakeup",
     "serve",
     "keygen",

@@ -101,9 +101,10 @@ pub enum ExportFormat {
     Jitter,
 }
 
-pub const TABLES: [RecordedTable; 5] = [
+pub const TABLES: [RecordedTable; 6] = [
     RecordedTable::Probes,
     RecordedTable::Wakeups,
+    RecordedTable::Executions,
     RecordedTable::Intervals,
     RecordedTable::Values,
     RecordedTable::Host,

@@ -8,6 +8,7 @@ use clap_complete::Shell;
 use jiff::Timestamp;
 
 pub use check_published::{CheckPublishedArgs, ClaimArgs, RawDataArgs};
+pub use command::{CommandArgs, in_its_words as command_in_its_words};
 pub use compare::{
     ColumnArgs, CompareArgs, ComparingArgs, ComparisonArgs, FormatWord, GroupingArgs, MinistatArgs, OverWord, PlotArgs,
     SummaryArgs,
@@ -27,6 +28,7 @@ pub use stream::{PacketArgs, SearchArgs, StreamArgs, StreamStopArgs};
 pub use wakeup::{SleepArgs, ThreadArgs, WakeupArgs, in_its_words as wakeup_in_its_words};
 
 mod check_published;
+mod command;
 mod compare;
 mod doctor;
 mod export;
@@ -57,6 +59,8 @@ pub enum Command {
     Ping(Box<PingArgs>),
     /// Measure one-way rates: offered, delivered, lost
     Stream(Box<StreamArgs>),
+    /// Measure how long a program takes, and what it uses
+    Command(Box<CommandArgs>),
     /// Measure how late a timer wakes this host's user code, and why
     Wakeup(Box<WakeupArgs>),
     /// Run a reflector: answer authenticated sessions; changes nothing on this host
@@ -191,6 +195,8 @@ pub enum ListedKind {
     Ping,
     /// One-way rates.
     Stream,
+    /// Executions of commands.
+    Command,
     /// Wake-ups.
     Wakeup,
     /// Values of imported logs.

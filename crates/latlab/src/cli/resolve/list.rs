@@ -13,6 +13,7 @@ impl ListFilterArgs {
         let listed = kind.map(|kind| match kind {
             Kind::Ping => ListedKind::Ping,
             Kind::Stream => ListedKind::Stream,
+            Kind::Command => ListedKind::Command,
             Kind::Wakeup => ListedKind::Wakeup,
             Kind::Values => ListedKind::Values,
         });

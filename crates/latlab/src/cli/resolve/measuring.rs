@@ -6,10 +6,10 @@ use super::environment::{output_spec, tags};
 use super::{Environment, OutputSpec, load, setting};
 use crate::cli::args::{EndArgs, MeasuringArgs, StopArgs};
 use crate::cli::options::KeySource;
-use crate::cli::value::Pin;
+use crate::cli::value::{Pin, unusable};
 use crate::diagnostics::Failure;
 use crate::host::placement;
-use crate::plan::{EndSpec, Plan, RunSpec, StopWhen, Target, WaitMode, Warmup, Work, defaults};
+use crate::plan::{EndSpec, Plan, RunSpec, SettingSpec, StopWhen, Target, WaitMode, Warmup, Work, defaults};
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct MeasureJob {
@@ -43,6 +43,16 @@ pub(super) fn run(typed: &MeasuringArgs, work: Work, target: Target) -> Result<R
         target,
         ..RunSpec::here(work)
     })
+}
+
+/// Refuses settings of another host, or of a path, for a run on this host alone.
+pub(super) fn expect_settings_of_this_host(run: &RunSpec) -> Result<(), Failure> {
+    let is_elsewhere =
+        |spec: &&SettingSpec| spec.setting.is_of_an_interface() || spec.side.is_some_and(|side| side.is_peer());
+    let Some(spec) = run.settings.iter().find(is_elsewhere) else { return Ok(()) };
+    let cause = format!("{} are measured on this host: there is neither a peer nor a path", run.kind().rows());
+    let hint = "use governor, cpu-dma-latency, idle-states, timer-slack, irq-affinity or rt-runtime";
+    Err(unusable("--set", spec, cause, hint))
 }
 
 impl StopArgs {

@@ -3,6 +3,7 @@
 //! Resolution depends on the request alone. It accesses no file, name server or CPU: errors of the system arise when
 //! the plan is executed.
 
+mod command;
 mod compare;
 mod environment;
 mod experiment;
@@ -20,6 +21,7 @@ mod stream;
 mod summary;
 mod wakeup;
 
+pub use command::command;
 pub use compare::{Grouping, Sources, expect_ministat, sources, text_column};
 pub use environment::{Environment, OutputSpec, store};
 pub use experiment::{ConditionSelection, ExperimentJob, FileError, TypedExperiment, experiment, experiment_from};

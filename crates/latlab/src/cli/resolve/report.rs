@@ -16,11 +16,11 @@ pub struct ReportJob {
     pub sources: Sources,
     /// Metric of comparisons as typed; `None` selects that of the experiment's file, else the main metric of the kind.
     pub metric: Option<String>,
-    /// Options of the summaries.
+    /// Quantiles, deadline and windows of the summaries.
     pub judging: JudgingArgs,
     /// The only figure to be written; `None` for the whole page.
     pub figure: Option<FigureRequest>,
-    /// Where it is written.
+    /// Where the page or picture is written.
     pub destination: ReportDestination,
     /// True to replace any file.
     pub force: bool,
@@ -33,7 +33,7 @@ pub enum FigureRequest {
     One {
         /// Its name as typed.
         name: String,
-        /// Its form.
+        /// SVG or CSV, by the end of its name.
         format: FigureFormat,
     },
 }

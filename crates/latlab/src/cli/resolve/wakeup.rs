@@ -1,14 +1,13 @@
 //! Resolution of `latlab wakeup`, and of the run that `--try-remedies` repeats.
 
-use super::measuring::{self, rounds};
+use super::measuring::{self, expect_settings_of_this_host, rounds};
 use super::{Environment, MeasureJob};
 use crate::cli::args::WakeupArgs;
 use crate::cli::options::KeySource;
 use crate::cli::value::{out_of_place, too_many, unusable};
 use crate::diagnostics::Failure;
 use crate::plan::{
-    EndSpec, Plan, RunSpec, SettingSpec, StopWhen, Target, Via, WaitMode, WakeupCpus, WakeupSpec, Warmup, Work,
-    defaults,
+    EndSpec, Plan, RunSpec, StopWhen, Target, Via, WaitMode, WakeupCpus, WakeupSpec, Warmup, Work, defaults,
 };
 use crate::units::Nanos;
 use crate::units::human::typed_span;
@@ -34,13 +33,7 @@ pub fn wakeup(typed: &WakeupArgs, environment: &Environment) -> Result<MeasureJo
         here: EndSpec { fifo: typed.threads.fifo, mlock: typed.threads.mlock, ..EndSpec::SYSTEM },
         ..measuring::run(&typed.measuring, work(ways[0], intervals[0]), Target::Local)?
     };
-    let is_elsewhere =
-        |spec: &&SettingSpec| spec.setting.is_of_an_interface() || spec.side.is_some_and(|side| side.is_peer());
-    if let Some(spec) = base.settings.iter().find(is_elsewhere) {
-        let cause = "wake-ups are measured on this host: there is neither a peer nor a path";
-        let hint = "use governor, cpu-dma-latency, idle-states, timer-slack, irq-affinity or rt-runtime";
-        return Err(unusable("--set", spec, cause, hint));
-    }
+    expect_settings_of_this_host(&base)?;
     if let (Some(duration), Some(longest)) = (base.stop.duration_ns, intervals.iter().max())
         && *longest > duration
     {

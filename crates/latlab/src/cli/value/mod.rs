@@ -24,7 +24,7 @@ pub use summary::{
 pub use target::{TypedTarget, host_and_port, split_command, target};
 
 use crate::diagnostics::Failure;
-use crate::plan::{Pace, Protocol, TransportKind, Via, WakeupCpus, Warmup, defaults};
+use crate::plan::{CommandOutput, Pace, Protocol, TransportKind, Via, WakeupCpus, Warmup, defaults};
 use crate::units::Nanos;
 use crate::units::human::{self, NetworkRate, ParseError, TimeUnit, typed_percent, typed_span};
 
@@ -190,6 +190,24 @@ pub fn wakeup_cpus(typed: &str) -> Result<WakeupCpus, Refusal> {
     match typed {
         "all" => Ok(WakeupCpus::All),
         list => Ok(WakeupCpus::These(human::parse_cpus(list, defaults::CPU_MAX)?)),
+    }
+}
+
+/// Parses a word of a command, which the kernel takes up to its first NUL.
+pub fn without_null(typed: &str) -> Result<String, Refusal> {
+    match typed.contains('\0') {
+        true => Err(refusal("it has a NUL character", "leave it out")),
+        false => Ok(typed.to_owned()),
+    }
+}
+
+/// Parses where the output of a command goes.
+pub fn command_output(typed: &str) -> Result<CommandOutput, Refusal> {
+    match typed {
+        "null" => Ok(CommandOutput::Null),
+        "inherit" => Ok(CommandOutput::Inherit),
+        "" => Err(refusal("it has no name", "`null`, `inherit` or a file")),
+        path => Ok(CommandOutput::File(path.to_owned())),
     }
 }
 

@@ -196,7 +196,7 @@ const fn multiplying(kind: Kind) -> &'static [&'static str] {
         Kind::Ping => &["size", "source-port"],
         Kind::Stream => &["size"],
         Kind::Wakeup => &["interval", "via"],
-        Kind::Values => &[],
+        Kind::Command | Kind::Values => &[],
     }
 }
 

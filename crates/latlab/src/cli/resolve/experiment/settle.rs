@@ -112,9 +112,10 @@ fn kind(file: FileText<'_>, field: Option<Field<'_, '_, '_>>) -> Result<Kind, Fi
     let Some(word) = field.value.get_ref().as_str() else {
         return Err(field.error("`kind` is not text", "write `kind = \"ping\"`"));
     };
-    let error =
-        || field.error(format!("`{word}` is not a kind of run"), suggestion(word, &Kind::MEASURED.map(Kind::word)));
-    Kind::MEASURED.into_iter().find(|kind| kind.word() == word).ok_or_else(error)
+    let error = || {
+        field.error(format!("`{word}` is not a kind of run"), suggestion(word, &Kind::IN_EXPERIMENTS.map(Kind::word)))
+    };
+    Kind::IN_EXPERIMENTS.into_iter().find(|kind| kind.word() == word).ok_or_else(error)
 }
 
 fn experiment_name(field: &Field<'_, '_, '_>) -> Result<String, FileError> {

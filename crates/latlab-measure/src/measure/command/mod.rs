@@ -1,0 +1,9 @@
+//! Executions of a command: how long each takes and what it uses. Decisions: docs/design/0030-commands.md.
+
+mod error;
+mod executor;
+mod files;
+mod run;
+
+pub(super) use error::CommandError;
+pub(super) use run::CommandRun;
