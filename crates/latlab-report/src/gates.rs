@@ -22,12 +22,8 @@ pub(super) fn lines(summaries: &[Summary], names: &[String]) -> Vec<String> {
     summaries.iter().zip(names).flat_map(of).collect()
 }
 
-/// A line for each gate of an experiment, with its worst run.
-pub(super) fn lines_over_runs(results: &[ExperimentGateResult]) -> Vec<String> {
-    results.iter().map(line_over_runs).collect()
-}
-
-fn line_over_runs(result: &ExperimentGateResult) -> String {
+/// The line of a gate of an experiment, with its worst run.
+pub(super) fn line_over_runs(result: &ExperimentGateResult) -> String {
     let (gate, state) = (&result.gate, result.state());
     let runs = grouped(result.runs as u64);
     let of_runs = |count: usize| format!("in {} of {runs} runs", grouped(count as u64));
@@ -169,7 +165,7 @@ mod tests {
             recording: format!("e/runs/{name}"),
             ..judged(&[delay], Fate::Answered, "max <= 1ms")
         };
-        let line = |runs: &[Summary], missing| lines_over_runs(&gates.over_runs(Kind::Ping, runs, missing)).remove(0);
+        let line = |runs: &[Summary], missing| line_over_runs(&gates.over_runs(Kind::Ping, runs, missing)[0]);
         let kept = "gate `max <= 1ms` met in each of 2 runs; the worst, `b`: 50.0 µs";
         assert_eq!(line(&[run("a", 40), run("b", 50)], 0), kept);
         let broken = "gate `max <= 1ms` failed in 1 of 2 runs; the worst, `b`: 2.00 ms";

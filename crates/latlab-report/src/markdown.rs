@@ -77,7 +77,7 @@ fn table(table: &TableView) -> String {
 
 /// Escapes characters that end a cell or begin markup. In code spans only bars are escaped: they end a cell, but
 /// markup and entities have no effect. Grave accents that are not all single and in pairs begin no code span.
-fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     let text = text.replace(['\n', '\r'], " ");
     let parts: Vec<&str> = text.split('`').collect();
     // A grave accent within a name must not pair with another. Two in a row are another mark than one.

@@ -81,6 +81,11 @@ impl ExperimentComparison {
         self.request.shift(experiment.contrasts.first().map_or(experiment.kind.metric(), |contrast| contrast.metric));
     }
 
+    /// Adds a row of `estimand`, unless there is one.
+    pub fn include(&mut self, estimand: Estimand) {
+        self.request.include(estimand);
+    }
+
     /// The figures that each run must have.
     pub fn estimands(&self) -> Vec<Estimand> {
         self.request.estimands()

@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 use super::aa_test::AaTest;
 use super::published::{PublishedResults, RunSpread};
 use super::single_condition::ConditionRow;
-use crate::ExperimentGateResult;
 use crate::comparison::{Comparisons, MISSING, RESTORE, missing_runs};
 use crate::diagnostics::{Caveat, Failure, Outcome};
 use crate::facts::{ExcludedCondition, RecipeFacts, RunOutcome, RunState};
 use crate::plan::{Factors, Kind, conditions_in_words};
+use crate::{ChangeGateResult, ExperimentGateResult, GateState};
 
 /// The most bytes of a reason in a warning: a hook may print lines of any length.
 const REASON_BYTES: usize = 2_000;
@@ -46,6 +46,10 @@ pub struct ExperimentReport {
     pub single_condition: Option<Vec<ConditionRow>>,
     /// Results of the gates of the command over all judged runs.
     pub gates: Vec<ExperimentGateResult>,
+    /// The same of gates on changes.
+    pub change_gates: Vec<ChangeGateResult>,
+    /// Whether runs were left when its budget was used up.
+    pub over_budget: bool,
     /// With gates: whether the target was silent in all judged runs, so that the gates come before that failure.
     pub is_silent: bool,
 }
@@ -66,6 +70,12 @@ impl ExperimentReport {
 
     fn ended_as(&self, outcome: RunOutcome) -> impl Iterator<Item = &RunState> {
         self.runs.iter().filter(move |run| run.outcome == Some(outcome))
+    }
+
+    /// The state of all gates together; `None` without any.
+    pub fn gate_state(&self) -> Option<GateState> {
+        let changes = self.change_gates.iter().map(|result| result.state);
+        changes.chain(self.gates.iter().map(ExperimentGateResult::state)).max()
     }
 
     /// Whether any run is judged.

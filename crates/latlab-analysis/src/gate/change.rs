@@ -5,11 +5,13 @@
 //! damaged. If the interval contains the limit, the gate is undecided.
 
 use super::{GateError, GateParts, GateReason, GateState, GatedRuns, absent, outcome_of};
+use crate::available::AvailableFigures;
 use crate::comparison::{
     Comparison, ComparisonMethod, Comparisons, Effect, Evidence, Quantity, RunGroups, UndecidedReason, Verdict,
 };
 use crate::diagnostics::Outcome;
 use crate::estimand::{Estimand, parse_estimand};
+use crate::plan::RunSpec;
 use crate::units::human::{self, ParseError};
 
 #[derive(Clone, Debug, PartialEq)]
@@ -122,6 +124,21 @@ impl ChangeGate {
         }
     }
 
+    /// Expects that the planned `run` can have what the gate is about.
+    ///
+    /// # Errors
+    /// If it can never have it.
+    pub fn expect_planned(&self, run: &RunSpec) -> Result<(), GateError> {
+        let Some(estimand) = self.estimand() else {
+            return Err(GateError::of(&self.text, "a run has statistics, not one value", "name one, such as `p50`"));
+        };
+        let available = AvailableFigures::of(run, run.judging.deadline_ns);
+        let name = || format!("latlab {}", run.kind().word());
+        available.absence(estimand).map_or(Ok(()), |absence| {
+            Err(absent(&self.text, name(), estimand, absence, &available, GatedRuns::Planned))
+        })
+    }
+
     /// Expects that the runs of `groups` can have what the gate is about.
     ///
     /// # Errors
@@ -139,28 +156,24 @@ impl ChangeGate {
         }
     }
 
+    /// The result of a gate that no comparison can judge.
+    pub fn unjudged(&self) -> ChangeGateResult {
+        let (state, reason) = (GateState::Broken, Some(GateReason::NothingToJudge));
+        ChangeGateResult { gate: self.text.clone(), quantity: self.quantity, row: None, state, reason }
+    }
+
     /// Applies the gate to every row of its quantity. A gate without a row is broken: nothing shows that it is kept.
     pub fn judge(&self, comparisons: &Comparisons) -> Vec<ChangeGateResult> {
         let rows = comparisons.rows.iter().enumerate();
         let own = rows.filter(|(_, row)| row.quantity == self.quantity);
-        let gate_row = |row, (state, reason)| ChangeGateResult {
-            gate: self.text.clone(),
-            quantity: self.quantity,
-            row,
-            state,
-            reason,
-        };
+        let gate_row = |row, (state, reason)| ChangeGateResult { row, state, reason, ..self.unjudged() };
         let state = |row: &Comparison| match self.state(row) {
             broken @ (GateState::Broken, _) => broken,
             _ if !comparisons.groups.missing.is_empty() => (GateState::Broken, Some(GateReason::MissingRuns)),
             state => state,
         };
         let judged: Vec<ChangeGateResult> = own.map(|(index, row)| gate_row(Some(index), state(row))).collect();
-        if judged.is_empty() {
-            vec![gate_row(None, (GateState::Broken, Some(GateReason::NothingToJudge)))]
-        } else {
-            judged
-        }
+        if judged.is_empty() { vec![self.unjudged()] } else { judged }
     }
 
     fn state(&self, row: &Comparison) -> (GateState, Option<GateReason>) {

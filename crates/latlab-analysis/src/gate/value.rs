@@ -54,6 +54,10 @@ impl ValueGates {
         self.gates.is_empty()
     }
 
+    pub(super) const fn is_strict(&self) -> bool {
+        self.is_strict
+    }
+
     /// Adds what the gates are about to the options of a summary.
     pub fn include(&self, options: &mut SummaryOptions) {
         self.gates.iter().for_each(|gate| options.include(gate.estimand));
@@ -109,11 +113,6 @@ impl ValueGates {
             worst: gate.worst(place, summaries),
         };
         self.gates.iter().enumerate().map(of).collect()
-    }
-
-    /// The outcome of the gates of an experiment.
-    pub fn outcome_over_runs(&self, results: &[ExperimentGateResult]) -> Outcome {
-        outcome_of(results.iter().map(ExperimentGateResult::state), self.is_strict)
     }
 }
 
@@ -194,7 +193,7 @@ impl ValueGate {
         let estimand = estimand.compared_with(is_metric_typed, limit);
         let unreadable = |error: ParseError| {
             let hint = match (estimand, limit.strip_suffix('%')) {
-                (Estimand::Statistic(..), Some(_)) => "a change in per cent is judged by `latlab compare`".into(),
+                (Estimand::Statistic(..), Some(_)) => "a change is judged by `latlab compare` and `latlab run`".into(),
                 _ => error.explain().hint.unwrap_or_default(),
             };
             GateError::of(text, format!("{error}: {}", error.cause), hint)

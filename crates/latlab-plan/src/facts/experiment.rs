@@ -34,7 +34,7 @@ pub struct ExperimentFormat {
 
 impl ExperimentFormat {
     /// The version that is written.
-    pub const CURRENT: ExperimentFormat = ExperimentFormat { major: 1, minor: 4 };
+    pub const CURRENT: ExperimentFormat = ExperimentFormat { major: 1, minor: 5 };
 
     /// Whether lines of this version have checksums.
     pub fn has_checksums(self) -> bool {

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::units::Nanos;
-use crate::units::human::shell_word;
+use crate::units::human::{shell_word, typed_span};
 
 /// The key of [`Hooks::before_block`] in an experiment file.
 pub const BEFORE_BLOCK: &str = "before-block";
@@ -11,14 +11,14 @@ pub const BEFORE_BLOCK: &str = "before-block";
 pub const BEFORE_RUN: &str = "before-run";
 /// The key of [`Hooks::service`].
 pub const SERVICE: &str = "service";
-/// The key of [`Hooks::wait_for`].
-pub const WAIT_FOR: &str = "wait-for";
+/// The key of [`Hooks::ready`].
+pub const READY: &str = "ready";
 /// The key of [`Hooks::after_run`].
 pub const AFTER_RUN: &str = "after-run";
 
 /// Whether `key` names a hook that each run has, and that can therefore be a factor.
 pub fn is_of_a_run(key: &str) -> bool {
-    [BEFORE_RUN, SERVICE, WAIT_FOR, AFTER_RUN].contains(&key)
+    [BEFORE_RUN, SERVICE, READY, AFTER_RUN].contains(&key)
 }
 
 /// The commands around the runs of one condition, placeholders filled in.
@@ -29,8 +29,8 @@ pub struct Hooks {
     pub before_run: Option<HookCommand>,
     /// Runs while each run is measured.
     pub service: Option<HookCommand>,
-    /// What is waited for before the run begins.
-    pub wait_for: Option<WaitFor>,
+    /// When the run begins.
+    pub ready: Option<ReadyWhen>,
     /// After each run, however it ended.
     pub after_run: Option<HookCommand>,
     /// The time that each of them may take; unused without hooks.
@@ -42,11 +42,19 @@ pub struct HookCommand(pub Vec<String>);
 
 /// The condition that a run waits for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum WaitFor {
+pub enum ReadyWhen {
     /// A socket receives at this address.
     Udp(HookAddress),
     /// A connection to this address succeeds.
     Tcp(HookAddress),
+    /// A TCP or UDP socket of this host receives at this port.
+    Listen(u16),
+    /// GET of this path succeeds.
+    Http(HookAddress, String),
+    /// The service wrote a line that this regular expression matches.
+    Line(String),
+    /// So much time has passed.
+    Time(Nanos),
     /// The command ends with exit status 0; it is repeated until then.
     Command(HookCommand),
 }
@@ -72,7 +80,7 @@ impl Hooks {
             (BEFORE_BLOCK, command(&self.before_block)),
             (BEFORE_RUN, command(&self.before_run)),
             (SERVICE, command(&self.service)),
-            (WAIT_FOR, self.wait_for.as_ref().map(ToString::to_string)),
+            (READY, self.ready.as_ref().map(ToString::to_string)),
             (AFTER_RUN, command(&self.after_run)),
         ];
         all.into_iter().filter_map(|(key, words)| Some((key, words?)))
@@ -80,8 +88,8 @@ impl Hooks {
 
     /// The commands that it runs, as they can be pasted.
     pub fn commands(&self) -> impl Iterator<Item = String> {
-        let waits_for_address = !matches!(self.wait_for, Some(WaitFor::Command(_)));
-        self.in_order().filter(move |(key, _)| *key != WAIT_FOR || !waits_for_address).map(|(_, command)| command)
+        let is_command = matches!(self.ready, Some(ReadyWhen::Command(_)));
+        self.in_order().filter(move |(key, _)| *key != READY || is_command).map(|(_, command)| command)
     }
 }
 
@@ -93,12 +101,16 @@ impl fmt::Display for HookCommand {
     }
 }
 
-impl fmt::Display for WaitFor {
+impl fmt::Display for ReadyWhen {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            WaitFor::Udp(address) => write!(to, "udp {address}"),
-            WaitFor::Tcp(address) => write!(to, "tcp {address}"),
-            WaitFor::Command(command) => command.fmt(to),
+            ReadyWhen::Udp(address) => write!(to, "udp:{address}"),
+            ReadyWhen::Tcp(address) => write!(to, "tcp:{address}"),
+            ReadyWhen::Listen(port) => write!(to, "listen:{port}"),
+            ReadyWhen::Http(address, path) => write!(to, "http:{address}{path}"),
+            ReadyWhen::Line(pattern) => write!(to, "line:{pattern}"),
+            ReadyWhen::Time(span) => write!(to, "time:{}", typed_span(*span)),
+            ReadyWhen::Command(command) => command.fmt(to),
         }
     }
 }

@@ -21,7 +21,7 @@ impl Kind {
     pub const ALL: [Kind; 5] = [Kind::Ping, Kind::Stream, Kind::Command, Kind::Wakeup, Kind::Values];
 
     /// The kinds that the file of an experiment can have.
-    pub const IN_EXPERIMENTS: [Kind; 3] = [Kind::Ping, Kind::Stream, Kind::Wakeup];
+    pub const IN_EXPERIMENTS: [Kind; 4] = [Kind::Ping, Kind::Stream, Kind::Command, Kind::Wakeup];
 
     /// The word of its command, in directory names and in JSON.
     pub const fn word(self) -> &'static str {

@@ -28,7 +28,7 @@ pub use experiment::{
     common_levels, condition_words, conditions_in_words, level_order, level_words, levels_words,
 };
 pub use factors::{distinct_names, heading_order};
-pub use hooks::{HookAddress, HookCommand, Hooks, WaitFor};
+pub use hooks::{HookAddress, HookCommand, Hooks, ReadyWhen};
 pub use import::ImportSpec;
 pub use kind::Kind;
 pub use load::{LoadKind, LoadSpec};

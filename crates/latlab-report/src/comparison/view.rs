@@ -20,7 +20,7 @@ pub fn parts(comparisons: &Comparisons, gates: &[ChangeGateResult], explain: boo
     let with_metric = several_metrics(&comparisons.rows);
     let changes = names.table(&comparisons.rows, Rows { with_metric, is_judged: true, explain });
     let shifts = names.table(&comparisons.shifts, Rows { with_metric, is_judged: false, explain: false });
-    let gates = gates.iter().map(|gated| gate(gated, comparisons));
+    let gates = gates.iter().map(|gated| gate(gated, Some(comparisons)));
     let is_other = |caveat: &&Caveat| caveat.code != NOT_POSSIBLE;
     let caveats: Vec<Caveat> = comparisons.caveats.iter().filter(is_other).cloned().collect();
     let mut parts = vec![Part::Heading(heading(comparisons, &names))];
@@ -528,8 +528,8 @@ fn explanation(row: &Comparison) -> String {
 }
 
 /// Says what a gate lacks, of the first that applies.
-fn nothing_to_judge(gated: &ChangeGateResult, comparisons: &Comparisons) -> &'static str {
-    match gated.row.map(|row| comparisons.rows[row].evidence) {
+fn nothing_to_judge(row: Option<&Comparison>) -> &'static str {
+    match row.map(|row| row.evidence) {
         None => ": nothing was compared in it",
         Some(Evidence { runs: (0, _), .. }) => ": the baseline has no run",
         Some(Evidence { runs: (_, 0), .. }) => ": it has no run",
@@ -538,18 +538,20 @@ fn nothing_to_judge(gated: &ChangeGateResult, comparisons: &Comparisons) -> &'st
     }
 }
 
-fn gate(gated: &ChangeGateResult, comparisons: &Comparisons) -> String {
+/// The line of a gate on a change; without `comparisons` there was nothing to compare.
+pub(crate) fn gate(gated: &ChangeGateResult, comparisons: Option<&Comparisons>) -> String {
+    let judged = comparisons.and_then(|comparisons| Some((comparisons, &comparisons.rows[gated.row?])));
     let word = gated.state.in_text();
     let why = match gated.reason {
         Some(GateReason::ZeroBaseline) => ": the baseline is 0, so that a change is not a share of it",
         Some(GateReason::Unanswered) => ": no run of it got an answer",
         Some(GateReason::Infinite) => ": it is infinite, and the baseline is not",
-        Some(GateReason::NothingToJudge) => nothing_to_judge(gated, comparisons),
+        Some(GateReason::NothingToJudge) => nothing_to_judge(judged.map(|(_, row)| row)),
         Some(GateReason::MissingRuns) => ": recordings or files of the experiment are gone, damaged or edited",
         Some(GateReason::Losses) => ": lost probes make the change uncertain",
         Some(GateReason::BothSides | GateReason::Untested | GateReason::Unsupported) | None => "",
     };
-    let Some(row) = gated.row.map(|row| &comparisons.rows[row]) else {
+    let Some((comparisons, row)) = judged else {
         return format!("gate `{}` {word}{why}", gated.gate);
     };
     let name = comparisons.groups.groups[row.candidate].words();

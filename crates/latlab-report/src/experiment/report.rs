@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use super::{aa_test, lesson, published, single_condition, spread};
+use crate::analysis::GateState;
 use crate::analysis::comparison::impossible_words;
 use crate::analysis::experiment::ExperimentReport;
 use crate::comparison::{self, Companions};
@@ -22,9 +23,29 @@ pub fn text(report: &ExperimentReport, plot_width: usize, style: Style) -> Strin
 
 /// The report as Markdown, with its warnings: a comment has no standard error. Plots are blocks of fixed-width text.
 pub fn markdown(report: &ExperimentReport, plot_width: usize) -> String {
+    let verdict = verdict(report).map_or_else(String::new, |verdict| verdict + "\n");
     let mut parts = parts(report, plot_width, Style::PLAIN.width);
     parts.push(Part::Caveats(report.warnings_of_journal().into_iter().map(CaveatView::warning).collect()));
-    markdown::render(&parts)
+    verdict + &markdown::render(&parts)
+}
+
+/// The line that says whether the gates hold, and why.
+fn verdict(report: &ExperimentReport) -> Option<String> {
+    let state = report.gate_state()?;
+    let word = if state == GateState::Kept { "passed" } else { state.in_text() };
+    let lines =
+        gate_lines(report).into_iter().filter(|(own, _)| *own == state).map(|(_, line)| markdown::escaped(&line));
+    let baseline = report.comparisons.as_ref().and_then(|comparisons| comparisons.groups.groups.first());
+    let against = baseline.map(|group| markdown::escaped(&format!(" against `{}`", group.words()))).unwrap_or_default();
+    Some(format!("**{word}**{against}: {}\n", lines.collect::<Vec<_>>().join("; ")))
+}
+
+/// State and line of each gate.
+fn gate_lines(report: &ExperimentReport) -> Vec<(GateState, String)> {
+    let changes =
+        report.change_gates.iter().map(|result| (result.state, comparison::gate(result, report.comparisons.as_ref())));
+    let values = report.gates.iter().map(|result| (result.state(), gates::line_over_runs(result)));
+    changes.chain(values).collect()
 }
 
 /// The published figures beside the measured ones and what they teach; empty if nothing was published.
@@ -57,6 +78,7 @@ fn parts(report: &ExperimentReport, plot_width: usize, width: usize) -> Vec<Part
     let is_rehearsal = report.published.as_ref().is_some_and(|published| published.recipe.is_rehearsal());
     let comparisons = report.comparisons.as_ref().filter(|_| !is_rehearsal);
     let comparisons = comparisons.map(|comparisons| comparison::parts(comparisons, &[], false));
+    let budget = report.over_budget.then(|| "the budget was used up: the remaining runs were not made".to_owned());
     // A comparison has this caveat itself.
     let missing: Vec<_> = report.missing_caveat().filter(|_| report.comparisons.is_none()).into_iter().collect();
     let mut parts: Vec<Part> =
@@ -64,7 +86,7 @@ fn parts(report: &ExperimentReport, plot_width: usize, width: usize) -> Vec<Part
     parts.extend(comparisons.into_iter().flatten());
     parts.extend(single_condition(report));
     parts.push(Part::Caveats(caveat_views(&missing)));
-    parts.push(Part::Notes(gates::lines_over_runs(&report.gates)));
+    parts.push(Part::Notes(budget.into_iter().chain(gate_lines(report).into_iter().map(|(_, line)| line)).collect()));
     parts
 }
 
@@ -86,9 +108,11 @@ fn single_condition(report: &ExperimentReport) -> Vec<Part> {
 pub fn json(report: &ExperimentReport) -> String {
     let (experiment, runs) = (experiment(report), json!(report.runs));
     match &report.comparisons {
-        Some(comparisons) => {
-            comparison::json(comparisons, &[], Companions { experiment: Some(experiment), runs: Some(runs) })
-        }
+        Some(comparisons) => comparison::json(
+            comparisons,
+            &report.change_gates,
+            Companions { experiment: Some(experiment), runs: Some(runs) },
+        ),
         None => {
             let caveats: Vec<_> = report.missing_caveat().into_iter().collect();
             let document = json!({
@@ -113,6 +137,7 @@ fn experiment(report: &ExperimentReport) -> Value {
         "dropped": report.dropped,
     });
     let parts = [
+        ("over_budget", report.over_budget.then(|| json!(true))),
         ("published", report.published.as_ref().map(published::document)),
         ("spread", report.spread.as_ref().map(spread::document)),
         ("same", report.aa_test.as_ref().map(aa_test::document)),

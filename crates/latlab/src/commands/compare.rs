@@ -78,10 +78,14 @@ fn with_verdicts(job: &CompareJob<'_>, typed: &CompareArgs, console: &Console) -
         let distributions = distributions(&comparisons)?;
         console.plots(&comparison::plots(&comparisons, &distributions, console.data_style()), typed.plots.ascii)?;
     }
-    for UndecidedGate { gate, hint } in undecided_gates(&gated) {
+    warn_of_undecided_changes(&gated, console);
+    Ok(change_gates_outcome(&gated, typed.comparing.gate_strict))
+}
+
+pub(super) fn warn_of_undecided_changes(gated: &[ChangeGateResult], console: &Console) {
+    for UndecidedGate { gate, hint } in undecided_gates(gated) {
         console.warning(&format!("the gate `{gate}` is undecided"), Some(hint));
     }
-    Ok(change_gates_outcome(&gated, typed.comparing.gate_strict))
 }
 
 /// The comparisons of the recordings `found` that `job` asks for; its gates are left out.

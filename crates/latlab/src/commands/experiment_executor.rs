@@ -18,7 +18,7 @@ use crate::experiment::{
 };
 use crate::facts::{ExperimentFacts, RunOutcome};
 use crate::measure::{PlanOutcome, RecordingTarget};
-use crate::plan::{Experiment, condition_words};
+use crate::plan::{Experiment, ExperimentCondition, Plan, condition_words};
 use crate::platform::SignalWatch;
 use crate::recording::{Store, mark_failed};
 use crate::report::experiment::rough_span;
@@ -38,6 +38,10 @@ pub(super) struct ExperimentExecutor<'a> {
     hooks: RefCell<HookRunner>,
     /// Conditions of whose target a warning said that it does not answer: one for each.
     silent: RefCell<BTreeSet<usize>>,
+    /// What `{port}` stood for in runs so far.
+    ports: BTreeSet<u16>,
+    /// When no further run begins.
+    deadline: Option<Instant>,
 }
 
 impl<'a> ExperimentExecutor<'a> {
@@ -49,27 +53,35 @@ impl<'a> ExperimentExecutor<'a> {
         hooks: HookRunner,
         signals: &'a SignalWatch,
         console: &'a Console,
+        budget: Option<Nanos>,
     ) -> Self {
+        let deadline = budget.map(|budget| Instant::now() + Duration::from_nanos(budget.0.unsigned_abs()));
         let remaining = RemainingTime::of(&job.experiment, conditions);
         let (stop_rule, shown, silent) = (StopRule::default(), BTreeSet::new(), RefCell::default());
         let hooks = RefCell::new(hooks);
-        ExperimentExecutor { job, store, hooks, signals, console, stop_rule, remaining, shown, silent }
+        let ports = BTreeSet::new();
+        ExperimentExecutor { job, store, hooks, signals, console, stop_rule, remaining, shown, silent, ports, deadline }
     }
 
     /// `None` if a signal ended it before anything was measured.
     fn measure_plan(
         &self,
+        plan: &Plan,
         due: &DueRun,
         facts: &ExperimentFacts,
         runs_done: u64,
     ) -> Result<Option<PlanOutcome>, Failure> {
-        let plan = &self.job.experiment.conditions[due.condition].plan;
         let key = keys::find(&self.job.keys[due.condition])?;
         keys::check_other_host(plan)?;
         let progress = self.console.progress(&self.job.experiment.name, Some(self.remaining.steps()));
         let live = LiveText::of(plan, progress.is_shown());
-        let (store, experiment, live_progress) = (&self.store, Some(facts), Some(&live.progress));
-        let target = RecordingTarget { store, directory: None, command_line: None, experiment, live: live_progress };
+        let target = RecordingTarget {
+            store: &self.store,
+            directory: None,
+            command_line: None,
+            experiment: Some(facts),
+            live: Some(&live.progress),
+        };
         let (start, condition) = (Instant::now(), condition_words(&due.key.factors));
         let mut draw = |progress: &Progress| {
             // What is sent from here on cannot be answered.
@@ -107,8 +119,8 @@ impl<'a> ExperimentExecutor<'a> {
 }
 
 impl<'a> ExperimentExecutor<'a> {
-    fn measured(&self, due: &DueRun, facts: &ExperimentFacts, runs_done: u64) -> RunResult {
-        let measured = self.measure_plan(due, facts, runs_done);
+    fn measured(&self, plan: &Plan, due: &DueRun, facts: &ExperimentFacts, runs_done: u64) -> RunResult {
+        let measured = self.measure_plan(plan, due, facts, runs_done);
         let is_interrupted = self.signals.outcome().is_some();
         match measured {
             Ok(Some(measured)) => result_of(measured, is_interrupted),
@@ -194,7 +206,11 @@ impl<'a> ExperimentExecutor<'a> {
 
 impl RunExecutor for ExperimentExecutor<'_> {
     fn measure(&mut self, due: &DueRun, facts: &ExperimentFacts, runs_done: u64) -> RunResult {
-        let hooks = &self.job.experiment.conditions[due.condition].hooks;
+        let condition = match self.job.condition(due.condition, &mut self.ports) {
+            Ok(condition) => condition,
+            Err(failure) => return RunResult::unrecorded(RunOutcome::Refused, Some(failure)),
+        };
+        let ExperimentCondition { plan, hooks, .. } = &*condition;
         let run = HookedRun { hooks, block: due.key.block, position: due.position.position };
         let mut start = Instant::now();
         let result = self.between_hooks(&run, || {
@@ -202,7 +218,7 @@ impl RunExecutor for ExperimentExecutor<'_> {
                 return RunResult::unrecorded(RunOutcome::Interrupted, None);
             }
             start = Instant::now();
-            self.measured(due, facts, runs_done)
+            self.measured(plan, due, facts, runs_done)
         });
         self.signals.rearm();
         self.remaining.learn(due.condition, start.elapsed());
@@ -211,6 +227,10 @@ impl RunExecutor for ExperimentExecutor<'_> {
 
     fn is_interrupted(&self) -> bool {
         self.signals.outcome().is_some()
+    }
+
+    fn is_over_budget(&self) -> bool {
+        self.deadline.is_some_and(|deadline| Instant::now() > deadline)
     }
 
     fn end_block(&mut self) {

@@ -4,13 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
+use super::compare::warn_of_undecided_changes;
 use super::experiment_executor::{ExperimentExecutor, end_cut_off_run, has_hooks};
 use super::observation_groups::located_in;
 use super::{Outcome, measure_and_report};
 use crate::analysis::comparison::{MISSING, RESTORE};
 use crate::analysis::experiment::{comparisons_asked, lost_baselines};
-use crate::analysis::{ExperimentGateResult, ValueGates, with_gates};
-use crate::cli::args::{ReportFormat, RunArgs};
+use crate::analysis::{ExperimentGateResult, ExperimentGates, with_gates};
+use crate::cli::args::{GateArgs, ReportFormat, RunArgs};
 use crate::cli::resolve::{
     self, AskedRecipe, ConditionSelection, Environment, ExperimentJob, RunJob, RunSource, TypedExperiment,
 };
@@ -24,7 +25,9 @@ use crate::facts::{ExcludedCondition, RecipeFacts, RunOutcome};
 use crate::host::HostRoot;
 use crate::measure::{absence_of, lacking_right};
 use crate::plan::defaults::EXPERIMENT_FILE_MAX_BYTES;
-use crate::plan::{BetweenBlocks, Experiment, ExperimentCondition, RunSpec, Target, condition_words};
+use crate::plan::{
+    BetweenBlocks, CommandSpec, Experiment, ExperimentCondition, Kind, RunSpec, Target, condition_words,
+};
 use crate::platform::input_file;
 use crate::platform::ownership::{expect_own, quoted};
 use crate::recipe::{self, RECIPES};
@@ -35,12 +38,15 @@ use crate::report::experiment::{
 use crate::units::human::shell_word;
 
 pub(super) fn run(job: &RunJob, console: &Console) -> Result<Outcome, Failure> {
-    let gates = measure_and_report::gates(&job.typed.gates)?;
+    let GateArgs { gate, gate_strict } = &job.typed.gates;
+    let gates = |kind: Kind| ExperimentGates::parse(gate, *gate_strict, kind.metric());
+    gates(Kind::Ping)?;
     if let (true, RunSource::Typed(typed, _)) = (job.typed.ab.print_file, &job.source) {
         return console.data(&typed.text).map(|()| Outcome::Done);
     }
     let settled = settle(job)?;
     warn_of_gone_runs(&settled, console);
+    let gates = gates(settled.job.experiment.kind)?;
     gates.expect_judgeable(settled.job.experiment.conditions.iter().flat_map(|condition| &condition.plan.runs))?;
     if job.typed.going_on.print_unit {
         return print_unit(&settled, job.typed.going_on.keep_going, console);
@@ -70,7 +76,8 @@ pub(super) fn run(job: &RunJob, console: &Console) -> Result<Outcome, Failure> {
     let begun = settled.plan(Some(open.state()), &not_measured, false);
     let conditions = begun.measured().conditions.len();
     let store = Store::open(&open.runs())?;
-    let mut executor = ExperimentExecutor::new(&settled.job, conditions, store, hooks, &signals, console);
+    let mut executor =
+        ExperimentExecutor::new(&settled.job, conditions, store, hooks, &signals, console, job.typed.going_on.budget);
     console.lines(&plan(&ExperimentPlan { directory: Some(open.path()), ..begun }, style));
     measure_and_report::warn_of_real_time(plans(), console);
     let policy = RunPolicy {
@@ -267,11 +274,13 @@ fn expect_trusted(settled: &SettledExperiment, job: &RunJob) -> Result<(), Failu
     Err(Failure { hint, ..failure })
 }
 
-/// The commands that `condition` runs: targets, then hooks.
+/// The commands that `condition` runs: targets and what is measured, then hooks.
 fn commands_of(condition: &ExperimentCondition) -> Vec<String> {
-    let is_command = |run: &&RunSpec| matches!(run.target, Target::Command { .. });
-    let targets = condition.plan.runs.iter().filter(is_command).map(|run| run.target.to_string());
-    targets.chain(condition.hooks.commands()).collect()
+    let of_run = |run: &RunSpec| match run.target {
+        Target::Command { .. } => Some(run.target.to_string()),
+        _ => run.command().map(CommandSpec::in_shell),
+    };
+    condition.plan.runs.iter().filter_map(of_run).chain(condition.hooks.commands()).collect()
 }
 
 fn recipe_source(asked: &AskedRecipe, job: &RunJob) -> Result<ExperimentSource, Failure> {
@@ -338,7 +347,10 @@ fn file_source(path: &Path, job: &RunJob) -> Result<ExperimentSource, Failure> {
         _ => Failure { exit_code: 2, ..input_file::failure(format!("cannot read `{shown}`"), &error) },
     })?;
     let source = path.canonicalize().unwrap_or_else(|_| path.to_owned()).display().to_string();
-    let directory = unfinished(job, &source, &text)?;
+    let mut directory = unfinished(job, &source, &text)?;
+    if job.typed.format.is_some() && !job.typed.going_on.new {
+        directory = directory.or_else(|| experiment::newest(&job.store, &source, true));
+    }
     let origin = Some(ExperimentOrigin { source, recipe: None });
     Ok(ExperimentSource { file: shown.to_string(), text, origin, directory, distrust })
 }
@@ -444,7 +456,7 @@ fn print_unit(settled: &SettledExperiment, keep_going: bool, console: &Console) 
 struct Reporter<'a> {
     settled: &'a SettledExperiment,
     /// Judged when the experiment is finished.
-    gates: ValueGates,
+    gates: ExperimentGates,
     typed: &'a RunArgs,
     console: &'a Console,
 }
@@ -539,6 +551,7 @@ impl Reporter<'_> {
         report.warnings().iter().for_each(|warning| self.console.warning(warning, None));
         let undecided = report.gates.iter().filter_map(ExperimentGateResult::undecided_warning);
         undecided.for_each(|warning| self.console.caveat(&warning));
+        warn_of_undecided_changes(&report.change_gates, self.console);
         if state.recipe.is_some() {
             for place in reader.unchanged_settings("offload")? {
                 self.console.warning(
@@ -547,7 +560,7 @@ impl Reporter<'_> {
                 );
             }
         }
-        with_gates(report.outcome(), self.gates.outcome_over_runs(&report.gates))
+        with_gates(report.outcome(), self.gates.outcome(&report.gates, &report.change_gates))
     }
 
     fn show(&self, directory: &Path, state: &ExperimentState) -> Result<(), Failure> {
@@ -572,7 +585,7 @@ impl Reporter<'_> {
         if let Some(failure) = failure {
             return Err(failure.clone());
         }
-        if !self.typed.json.json && !report.is_all_missing() && (report.is_judged() || !report.gates.is_empty()) {
+        if !self.typed.json.json && !report.is_all_missing() && (report.is_judged() || report.gate_state().is_some()) {
             if report.single_condition.is_some() {
                 let directory = shell_word(&report.directory);
                 self.console.note(&format!("one condition: `latlab summary {directory}` shows each run"));

@@ -15,7 +15,7 @@ use super::state::ExperimentState;
 use crate::clock;
 use crate::facts::{ExperimentFormat, RecipeFacts, RunOutcome, RunState};
 use crate::plan::defaults::EXPERIMENT_FILE_MAX_BYTES;
-use crate::plan::hooks::{AFTER_RUN, BEFORE_BLOCK, BEFORE_RUN, SERVICE, WAIT_FOR};
+use crate::plan::hooks::{AFTER_RUN, BEFORE_BLOCK, BEFORE_RUN, READY, SERVICE};
 use crate::platform::{Directory, input_file};
 use crate::recording::manifest::{Manifest, RunEnding, Software};
 use crate::recording::{Listing, Recording, Store, entry_names, fresh_run_id, mark_failed, started_at};
@@ -30,7 +30,7 @@ pub(super) const RUNS: &str = "runs";
 /// The directory of the outputs of failed hooks.
 pub(super) const OUTPUTS: &str = "hooks";
 /// The hooks whose outputs are kept.
-const HOOKS_OF_OUTPUTS: [&str; 5] = [BEFORE_BLOCK, BEFORE_RUN, SERVICE, WAIT_FOR, AFTER_RUN];
+const HOOKS_OF_OUTPUTS: [&str; 5] = [BEFORE_BLOCK, BEFORE_RUN, SERVICE, READY, AFTER_RUN];
 /// A reason to keep an experiment.
 const NOT_FINISHED: &str = "it is not finished: `latlab run` continues it";
 
@@ -175,12 +175,17 @@ fn complete_from_recording(directory: &Path, run: &mut RunState) {
     run.complete = ending.is_ok_and(|ending| ending == RunEnding::Completed);
 }
 
-/// The newest unfinished experiment in `store` that came from `source`; newest by number, since clocks are set back.
-/// Directories that cannot be read are passed over.
+/// The newest unfinished experiment in `store` that came from `source`. Directories that cannot be read are passed over.
 pub(crate) fn newest_unfinished(store: &Path, source: &str) -> Option<PathBuf> {
+    newest(store, source, false)
+}
+
+/// The newest experiment in `store` that came from `source` and is finished or not; newest by number, since clocks are set
+/// back.
+pub(crate) fn newest(store: &Path, source: &str, is_finished: bool) -> Option<PathBuf> {
     let own = in_store(store).into_iter().filter_map(|path| {
         let state = read_state(&path).ok()?;
-        (state.source == source && !state.finished).then_some((state.number, path))
+        (state.source == source && state.finished == is_finished).then_some((state.number, path))
     });
     own.max().map(|(_, path)| path)
 }
@@ -591,7 +596,7 @@ mod tests {
         OpenExperiment::begin(store.path(), "kind='ping'", origin("/b.toml")).expect("begun");
         let found = newest_unfinished(store.path(), "/a.toml").expect("there");
         assert_eq!(found, first.path);
-        first.note(JournalEntry::Finished { looks: Some(None) }).expect("noted");
+        first.note(JournalEntry::Finished { looks: Some(None), over_budget: false }).expect("noted");
         assert!(newest_unfinished(store.path(), "/a.toml").is_none());
     }
 
@@ -638,7 +643,7 @@ mod tests {
         assert!(is_kept(), "it is not finished");
         let mut open = OpenExperiment::open(&path).expect("opened");
         open.end_unfinished_run(None).expect("ended");
-        open.note(JournalEntry::Finished { looks: Some(None) }).expect("noted");
+        open.note(JournalEntry::Finished { looks: Some(None), over_budget: false }).expect("noted");
         drop(open);
         for other in [path.join("notes.txt"), path.join(RUNS).join("notes.txt")] {
             fs::write(&other, "mine").expect("written");
@@ -671,7 +676,7 @@ mod tests {
         let mut open = OpenExperiment::begin(store.path(), "a", origin("/a.toml")).expect("begun");
         let path = open.path.clone();
         open.change("b").expect("changed");
-        open.note(JournalEntry::Finished { looks: Some(None) }).expect("noted");
+        open.note(JournalEntry::Finished { looks: Some(None), over_budget: false }).expect("noted");
         drop(open);
         // Killed between the runs and the files.
         fs::remove_dir(path.join(RUNS)).expect("there were no runs");

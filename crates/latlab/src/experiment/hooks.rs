@@ -2,7 +2,7 @@
 //! ends whatever a hook has left.
 
 use std::fs::{self, Metadata};
-use std::io;
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs, UdpSocket};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use regex_lite::Regex;
 use thiserror::Error;
 
 use super::directory::OUTPUTS;
@@ -17,8 +18,8 @@ use super::journal::JOURNAL;
 use super::state::ExperimentState;
 use crate::diagnostics::{Explain, Failure};
 use crate::facts::RunOutcome;
-use crate::plan::hooks::{AFTER_RUN, BEFORE_BLOCK, BEFORE_RUN, SERVICE, WAIT_FOR};
-use crate::plan::{ExperimentCondition, HookAddress, HookCommand, Hooks, Target, WaitFor};
+use crate::plan::hooks::{AFTER_RUN, BEFORE_BLOCK, BEFORE_RUN, READY, SERVICE};
+use crate::plan::{ExperimentCondition, HookAddress, HookCommand, Hooks, ReadyWhen, Target};
 use crate::platform::{CommandEnd, ProcessGroup};
 use crate::units::Nanos;
 use crate::units::human;
@@ -28,10 +29,12 @@ const LAST_LINES: usize = 5;
 const LAST_BYTES: usize = 1_000;
 /// The time for a connection, before it is tried again.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
-/// The interval at which `wait-for` looks again.
+/// The interval at which `ready` looks again.
 const READY_INTERVAL: Duration = Duration::from_millis(20);
 /// The time for a distant host to refuse a datagram.
 const REFUSAL_TIMEOUT: Duration = Duration::from_millis(200);
+/// The most bytes of a status line that are read.
+const STATUS_BYTES: u64 = 1_000;
 
 /// Why a hook fails its run.
 #[derive(Debug, Error)]
@@ -57,7 +60,7 @@ pub(crate) enum HookError {
         kept: Option<PathBuf>,
     },
     /// What the run waits for did not come.
-    #[error("`wait-for` failed: `{what}` was not ready within {}", human::span(*.timeout))]
+    #[error("`ready` failed: `{what}` was not ready within {}", human::span(*.timeout))]
     NotReady {
         what: String,
         timeout: Nanos,
@@ -104,7 +107,7 @@ impl Explain for HookError {
             HookError::NotReady { cause, last, kept, .. } => {
                 let of_service = if last.is_empty() { String::new() } else { format!("`service` wrote: {last}") };
                 let kept: String = kept.iter().map(|path| format!("; its output is in `{}`", path.display())).collect();
-                let hint = format!("`hook-timeout` sets the time, `wait-for` what is waited for{kept}");
+                let hint = format!("`hook-timeout` sets the time, `ready` what is waited for{kept}");
                 failure.because(joined(cause, &of_service)).hint(hint)
             }
             HookError::Left { .. } => failure
@@ -173,8 +176,8 @@ impl HookRunner {
         if let Some(command) = &hooks.service {
             self.service = Some(self.start(SERVICE, command, run)?);
         }
-        match &hooks.wait_for {
-            Some(what) => self.wait_for(what, run, wait),
+        match &hooks.ready {
+            Some(what) => self.ready(what, run, wait),
             None => self.expect_service().map(|()| !wait.stop.load(Ordering::Relaxed)),
         }
     }
@@ -255,8 +258,8 @@ impl HookRunner {
         }
     }
 
-    fn wait_for(&mut self, what: &WaitFor, run: &HookedRun<'_>, wait: &mut HookWait<'_>) -> Result<bool, HookError> {
-        let timeout = run.hooks.timeout;
+    fn ready(&mut self, what: &ReadyWhen, run: &HookedRun<'_>, wait: &mut HookWait<'_>) -> Result<bool, HookError> {
+        let timeout = if let ReadyWhen::Time(span) = what { *span } else { run.hooks.timeout };
         let deadline = Instant::now() + Duration::from_nanos(timeout.0.unsigned_abs());
         let mut cause = "it did not end".to_owned();
         loop {
@@ -265,6 +268,9 @@ impl HookRunner {
                 return Ok(false);
             }
             let rest = deadline.saturating_duration_since(Instant::now());
+            if rest.is_zero() && matches!(what, ReadyWhen::Time(_)) {
+                return Ok(true);
+            }
             if rest.is_zero() {
                 let last = self.service.as_ref().map_or_else(String::new, |service| last_lines(&service.output()));
                 let kept = self.service.as_mut().and_then(ProcessGroup::keep_output);
@@ -282,28 +288,40 @@ impl HookRunner {
 
     fn readiness(
         &self,
-        what: &WaitFor,
+        what: &ReadyWhen,
         run: &HookedRun<'_>,
         rest: Duration,
         wait: &mut HookWait<'_>,
     ) -> Result<Readiness, HookError> {
+        let connect = |to| TcpStream::connect_timeout(&to, rest.clamp(READY_INTERVAL, CONNECT_TIMEOUT));
         let tried = match what {
-            WaitFor::Udp(address) => resolve(address).and_then(|to| expect_udp(to, address)),
-            WaitFor::Tcp(address) => resolve(address)
-                .and_then(|to| TcpStream::connect_timeout(&to, rest.clamp(READY_INTERVAL, CONNECT_TIMEOUT)))
-                .map(drop),
-            WaitFor::Command(command) => {
-                let mut process = self.start(WAIT_FOR, command, run)?;
+            ReadyWhen::Udp(address) => resolve(address).and_then(|to| expect_udp(to, address)),
+            ReadyWhen::Tcp(address) => resolve(address).and_then(connect).map(drop),
+            ReadyWhen::Listen(port) => expect_socket(*port),
+            ReadyWhen::Http(address, path) => {
+                resolve(address).and_then(connect).and_then(|stream| get(stream, address, path))
+            }
+            ReadyWhen::Line(pattern) => self.expect_line(pattern),
+            ReadyWhen::Time(_) => return Ok(Readiness::CutOff),
+            ReadyWhen::Command(command) => {
+                let mut process = self.start(READY, command, run)?;
                 let readiness = match process.wait(rest, wait.stop, wait.heartbeat).cloned() {
                     Some(CommandEnd { succeeded: true, .. }) => Readiness::Ready,
                     Some(CommandEnd { how, .. }) => Readiness::NotYet(joined(&how, &last_lines(&process.output()))),
                     None => Readiness::CutOff,
                 };
-                return finish(WAIT_FOR, Some(process)).map(|()| readiness);
+                return finish(READY, Some(process)).map(|()| readiness);
             }
         };
         let not_yet = |error| Readiness::NotYet(latlab_sys::errno::explain(&error));
         Ok(tried.map_or_else(not_yet, |()| Readiness::Ready))
+    }
+
+    fn expect_line(&self, pattern: &str) -> io::Result<()> {
+        let pattern = Regex::new(pattern).map_err(io::Error::other)?;
+        let output = self.service.as_ref().map(ProcessGroup::output).unwrap_or_default();
+        let found = output.lines().any(|line| pattern.is_match(line));
+        if found { Ok(()) } else { Err(io::Error::other("`service` wrote no such line")) }
     }
 }
 
@@ -315,7 +333,7 @@ impl Drop for HookRunner {
     }
 }
 
-/// The result of one try of `wait-for`.
+/// The result of one try of `ready`.
 enum Readiness {
     Ready,
     NotYet(String),
@@ -356,12 +374,13 @@ pub(crate) fn changed_program<'a>(
     words.find(|word| file(Path::new(word)).is_some_and(|program| is_changed(&program)))
 }
 
-/// The words of the service and of the target of a condition, unless `before-block` or `before-run` may build their programs.
+/// The words of the service, of the target and of the command of a condition, unless `before-block` or `before-run` may build
+/// their programs.
 fn words_of(condition: &ExperimentCondition) -> impl Iterator<Item = &str> {
     let Hooks { before_block, before_run, service, .. } = &condition.hooks;
     let targets = condition.plan.runs.iter().filter_map(|run| match &run.target {
         Target::Command { words } => Some(words),
-        _ => None,
+        _ => run.command().map(|command| &command.words),
     });
     let words = service.iter().map(|hook| &hook.0).chain(targets).flatten().map(String::as_str);
     words.filter(move |_| before_block.is_none() && before_run.is_none())
@@ -409,13 +428,39 @@ fn expect_udp(to: SocketAddr, typed: &HookAddress) -> io::Result<()> {
 
 /// Whether `table`, in the form of `/proc/net/udp`, has a socket that receives what is sent to `to`.
 fn has_socket(table: &str, to: SocketAddr) -> bool {
-    let local =
-        |line: &str| line.split_whitespace().nth(1)?.split_once(':').map(|(ip, port)| (ip.to_owned(), port.to_owned()));
-    table
-        .lines()
-        .skip(1)
-        .filter_map(local)
-        .any(|(ip, port)| u16::from_str_radix(&port, 16) == Ok(to.port()) && receives(&ip, to.ip()))
+    sockets(table).any(|(ip, port, _)| port == to.port() && receives(ip, to.ip()))
+}
+
+/// Address, port and state of each socket of `table`, in the form of `/proc/net/udp`.
+fn sockets(table: &str) -> impl Iterator<Item = (&str, u16, &str)> {
+    table.lines().skip(1).filter_map(|line| {
+        let mut words = line.split_whitespace().skip(1);
+        let (ip, port) = words.next()?.split_once(':')?;
+        Some((ip, u16::from_str_radix(port, 16).ok()?, words.nth(1)?))
+    })
+}
+
+/// Succeeds if a socket of this host listens at `port`, or receives datagrams there from anywhere.
+fn expect_socket(port: u16) -> io::Result<()> {
+    let listens = |(table, state): (&str, &str)| {
+        let text = fs::read_to_string(format!("/proc/net/{table}")).unwrap_or_default();
+        sockets(&text).any(|socket| (socket.1, socket.2) == (port, state))
+    };
+    let is_bound = [("tcp", "0A"), ("tcp6", "0A"), ("udp", "07"), ("udp6", "07")].into_iter().any(listens);
+    if is_bound { Ok(()) } else { Err(io::Error::other(format!("no socket receives at port {port}"))) }
+}
+
+/// Succeeds if the answer to GET `path` has a status of 200 to 299.
+fn get(mut stream: TcpStream, address: &HookAddress, path: &str) -> io::Result<()> {
+    stream.set_read_timeout(Some(CONNECT_TIMEOUT))?;
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n")?;
+    let mut status = Vec::new();
+    BufReader::new(stream.take(STATUS_BYTES)).read_until(b'\n', &mut status)?;
+    let status = String::from_utf8_lossy(&status);
+    match status.split_whitespace().nth(1) {
+        Some(code) if status.starts_with("HTTP/1.") && code.len() == 3 && code.starts_with('2') => Ok(()),
+        _ => Err(io::Error::other(format!("it answered `{}`", status.trim_end()))),
+    }
 }
 
 /// Whether the hexadecimal `bound` of `/proc/net/udp` is `ip`, or every address: words of 32 bits in the order of this host.

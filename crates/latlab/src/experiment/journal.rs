@@ -100,6 +100,9 @@ pub(crate) enum JournalEntry {
         /// How many looks its file declared, if any; `None` before format 1.2.
         #[serde(default, deserialize_with = "is_there", skip_serializing_if = "Option::is_none")]
         looks: Option<Option<u32>>,
+        /// Whether runs were left when its budget was used up.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        over_budget: bool,
     },
     /// An entry of a later version.
     #[serde(other)]
@@ -420,9 +423,12 @@ mod tests {
         assert_eq!(serde_json::from_str::<JournalLine>(later).expect("reads").entry, JournalEntry::Unknown);
         let more = r#"{"event":"finished","party":true,"at":"2030-01-01T00:00:00.000Z"}"#;
         let entry = |text: &str| serde_json::from_str::<JournalLine>(text).expect("reads").entry;
-        assert_eq!(entry(more), JournalEntry::Finished { looks: None });
+        assert_eq!(entry(more), JournalEntry::Finished { looks: None, over_budget: false });
         for looks in [None, Some(5)] {
-            let line = JournalLine { entry: JournalEntry::Finished { looks: Some(looks) }, at: "now".into() };
+            let line = JournalLine {
+                entry: JournalEntry::Finished { looks: Some(looks), over_budget: false },
+                at: "now".into(),
+            };
             assert_eq!(entry(&serde_json::to_string(&line).expect("writes")), line.entry, "since 1.2");
         }
     }

@@ -12,8 +12,8 @@ mod state;
 
 pub(crate) use directory::{
     ExperimentOrigin, StoreLock, expect_idle, expect_own, expect_readable, expect_same, file_path, file_text, in_store,
-    is_edited, is_experiment, newest_unfinished, read_named_state, read_state, read_state_with_runner, reason_to_keep,
-    remove, runs_directory, runs_of,
+    is_edited, is_experiment, newest, newest_unfinished, read_named_state, read_state, read_state_with_runner,
+    reason_to_keep, remove, runs_directory, runs_of,
 };
 pub(crate) use hooks::{HookError, HookRunner, HookWait, HookedRun, changed_program};
 pub(crate) use results::{PartialReport, ReportReader, StopRule, can_be_of, gone_runs, observe, result_of};

@@ -18,7 +18,8 @@ use crate::analysis::experiment::{
     mistaken_figures, reported_estimands, single_condition, unmeasured_reason,
 };
 use crate::analysis::{
-    AnalysisError, Estimand, Summary, SummaryOptions, ValueGates, ended_run_outcome, run_outcome, sample, summarise,
+    AnalysisError, ChangeGate, Estimand, ExperimentGates, Summary, SummaryOptions, ValueGates, ended_run_outcome,
+    run_outcome, sample, summarise,
 };
 use crate::diagnostics::Failure;
 use crate::facts::{ExcludedCondition, RecipeFacts, RunOutcome, RunState, SettingFacts};
@@ -198,7 +199,7 @@ pub(crate) struct ReportReader<'a> {
     /// Whether comparisons have the differences along the distribution.
     pub(crate) shift: bool,
     /// What must hold of each judged run; `None` before the experiment is finished.
-    pub(crate) gates: Option<&'a ValueGates>,
+    pub(crate) gates: Option<&'a ExperimentGates>,
     /// Receives what opening the recordings changed.
     pub(crate) note: &'a dyn Fn(&str),
 }
@@ -232,6 +233,8 @@ impl ReportReader<'_> {
             comparisons: None,
             single_condition: None,
             gates: Vec::new(),
+            change_gates: Vec::new(),
+            over_budget: self.state.over_budget,
             is_silent: false,
         };
         let state = self.state.without(&report.missing);
@@ -263,7 +266,13 @@ impl ReportReader<'_> {
                 report.comparisons = Some(self.compare(&measured, published, &report.missing)?);
             }
         }
-        if let Some(gates) = self.gates.filter(|gates| !gates.is_empty()) {
+        for gate in self.gates.iter().flat_map(|gates| &gates.changes) {
+            report.change_gates.extend(match &report.comparisons {
+                Some(comparisons) => gate.judge(comparisons),
+                None => vec![gate.unjudged()],
+            });
+        }
+        if let Some(gates) = self.gates.map(|gates| &gates.values).filter(|gates| !gates.is_empty()) {
             let summaries = self.gated_summaries(gates)?;
             report.gates = gates.over_runs(self.experiment.kind, &summaries, self.unjudged_conditions());
             report.gates.iter_mut().for_each(|result| result.gone = report.missing.len());
@@ -400,6 +409,8 @@ impl ReportReader<'_> {
         if self.shift {
             comparison.add_shift(self.experiment);
         }
+        let gates = self.gates.iter().flat_map(|gates| &gates.changes);
+        gates.filter_map(ChangeGate::estimand).for_each(|estimand| comparison.include(estimand));
         let runs = self.observe(&comparison.estimands())?;
         let look = self.state.look(self.experiment.design.looks);
         let complete = |groups: &mut RunGroups| {

@@ -83,6 +83,10 @@ pub(crate) trait RunExecutor {
     fn check_precision(&mut self, _state: &ExperimentState) -> Result<PrecisionResult, Failure> {
         Ok(PrecisionResult::Wide)
     }
+    /// Whether the time of the experiment is up.
+    fn is_over_budget(&self) -> bool {
+        false
+    }
     fn end_block(&mut self) {}
     fn show(&mut self, _event: ExperimentEvent<'_>) {}
 }
@@ -173,6 +177,14 @@ impl ExperimentRunner<'_> {
                     Ok(false) => step = scheduler.enter(block + 1, self.journal.state(), boot_id.as_deref()),
                 }
             }
+            let is_left = matches!(step, NextStep::BeginBlock { .. } | NextStep::Run(_));
+            if is_left
+                && self.executor.is_over_budget()
+                && self.journal.state().is_balanced(&self.experiment.conditions)
+            {
+                self.executor.end_block();
+                return self.finish(true);
+            }
             match step {
                 NextStep::BeginBlock { block, pause } => {
                     if pause.is_some_and(|pause| !self.executor.wait(pause)) {
@@ -194,15 +206,17 @@ impl ExperimentRunner<'_> {
                         return Ok(end);
                     }
                 }
-                NextStep::Finish | NextStep::CheckPrecision { .. } => {
-                    if !self.journal.state().finished {
-                        self.journal.note(JournalEntry::Finished { looks: Some(self.experiment.design.looks) })?;
-                    }
-                    return Ok(RunnerOutcome::Finished);
-                }
+                NextStep::Finish | NextStep::CheckPrecision { .. } => return self.finish(false),
             }
             progressed = true;
         }
+    }
+
+    fn finish(&mut self, over_budget: bool) -> Result<RunnerOutcome, ExperimentError> {
+        if !self.journal.state().finished {
+            self.journal.note(JournalEntry::Finished { looks: Some(self.experiment.design.looks), over_budget })?;
+        }
+        Ok(RunnerOutcome::Finished)
     }
 
     fn is_narrow(&mut self, block: u32) -> Result<bool, Failure> {

@@ -234,7 +234,7 @@ mod tests {
         let mut state = ExperimentState::default();
         let mut completed = |_: &DueRun| RunOutcome::Completed;
         assert_eq!(advance(&few, &mut state, "one", &mut completed), NextStep::Finish);
-        state.apply(JournalEntry::Finished { looks: Some(None) });
+        state.apply(JournalEntry::Finished { looks: Some(None), over_budget: false });
         state.apply(JournalEntry::Changed { kept_as: "experiment.1.toml".into(), file_blake3: None });
         let more = experiment(RunsRule::PerBlock(3), 1, BetweenBlocks::Nothing);
         assert_eq!(advance(&more, &mut state, "one", &mut completed), NextStep::Finish);

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::journal::JournalEntry;
 use crate::analysis::comparison::Look;
 use crate::facts::{ExcludedCondition, RecipeFacts, RunKey, RunOutcome, RunState};
-use crate::plan::Factors;
+use crate::plan::{ExperimentCondition, Factors};
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ExperimentState {
@@ -21,6 +21,8 @@ pub struct ExperimentState {
     pub narrow_enough: bool,
     /// Nothing is left to do.
     pub finished: bool,
+    /// Whether runs were left when its budget was used up.
+    pub over_budget: bool,
     /// How often it was continued with a changed file.
     pub changes: u32,
     /// Runs that were over when it was finished, each time that further ones were.
@@ -76,7 +78,10 @@ impl ExperimentState {
                 self.dropped.push(ExcludedCondition { factors, reason });
             }
             JournalEntry::NarrowEnough { .. } => self.narrow_enough = true,
-            JournalEntry::Finished { looks } => self.finish(looks),
+            JournalEntry::Finished { looks, over_budget } => {
+                self.over_budget = over_budget;
+                self.finish(looks);
+            }
             JournalEntry::Opened { .. } | JournalEntry::Unknown => {}
         }
     }
@@ -156,6 +161,15 @@ impl ExperimentState {
         self.done.len() as u64
     }
 
+    /// Whether every one of `conditions` that was not given up has a run to be judged, and none has two more than another.
+    pub fn is_balanced(&self, conditions: &[ExperimentCondition]) -> bool {
+        let open = conditions.iter().filter(|condition| !self.is_dropped(&condition.factors));
+        let is_of = |key: &&RunKey, factors: &Factors| !key.warmup && key.factors == *factors;
+        let counts = open.map(|one| self.done.iter().filter(|key| is_of(key, &one.factors)).count());
+        let counts: Vec<usize> = counts.collect();
+        counts.iter().min().zip(counts.iter().max()).is_some_and(|(least, most)| *least > 0 && most - least < 2)
+    }
+
     pub fn runs_that(&self, outcome: RunOutcome) -> impl Iterator<Item = &RunState> {
         self.runs.iter().filter(move |run| run.outcome == Some(outcome))
     }
@@ -197,7 +211,7 @@ mod tests {
     }
 
     fn finished_with(mut state: ExperimentState, looks: Option<Option<u32>>) -> ExperimentState {
-        state.apply(JournalEntry::Finished { looks });
+        state.apply(JournalEntry::Finished { looks, over_budget: false });
         state
     }
 

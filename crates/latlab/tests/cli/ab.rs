@@ -48,7 +48,7 @@ fn the_file_of_two_commands_can_be_printed_and_run() {
         "count = \"100\"",
         "load = [\"cpu=20%\", \"heaters=1\"]",
         "service = [\"./old 'a b'\", \"./new\"]",
-        "wait-for = \"udp 127.0.0.1:7000\"",
+        "ready = \"udp:127.0.0.1:7000\"",
         "runs = \"until p50 ±5%\"",
         "max-runs = 30",
     ] {
@@ -56,11 +56,11 @@ fn the_file_of_two_commands_can_be_printed_and_run() {
     }
     Latlab::at(directory.path()).line("run x.toml --dry-run").stdout(contains("service: ./old 'a b'")).success();
     let deployed = lab().args(["--ab", "./deploy a", "./deploy b", "--ab-deploy", "--", "wakeup", "-n", "10"]);
-    deployed.stdout(contains("before-run = [\"./deploy a\", \"./deploy b\"]")).stdout(lacks("wait-for")).success();
+    deployed.stdout(contains("before-run = [\"./deploy a\", \"./deploy b\"]")).stdout(lacks("ready")).success();
     for (words, text) in [
         (vec!["--", "doctor"], "does not measure"),
         (vec!["--", "ping", "-n"], "`--count` needs a value"),
-        (vec![], "`COMMAND` is missing"),
+        (vec!["--ab-deploy"], "`COMMAND` is missing"),
     ] {
         let lab = Latlab::at(directory.path()).args(["run", "--ab", "a", "b"]).args(words);
         lab.stderr(contains(text)).failure(2);
@@ -73,10 +73,9 @@ fn commands_arrive_as_typed_whatever_braces_they_have() {
     let waited = "sh -c 'test -e {tag}'";
     let target = "cmd:sh -c 'exec {service} {tag} {{tag}} ${HOST}'";
     for (one, two) in [(a, b), (a, a), (b, b)] {
-        let words = ["--wait-for", waited, "--ab", one, two, "--", "ping", target, "--peer-addr", "127.0.0.1"];
+        let words = ["--ready", waited, "--ab", one, two, "--", "ping", target, "--peer-addr", "127.0.0.1"];
         let plan = in_one_line(&printed(&[&["--dry-run"], &words[..]].concat()));
-        for line in [format!("service: {one}"), format!("service: {two}"), format!("wait-for: {waited}"), target.into()]
-        {
+        for line in [format!("service: {one}"), format!("service: {two}"), format!("ready: {waited}"), target.into()] {
             assert!(plan.contains(&line), "{line}\n{plan}");
         }
         let again = Latlab::new().file("x.toml", file(&words)).line("run x.toml --dry-run").success().stdout;

@@ -74,7 +74,7 @@ fn a_run_whose_hook_fails_before_it_is_repeated() {
 fn a_wait_without_effect_names_the_last_reason() {
     let directory = two_builds(
         "local",
-        "before-run = \"true '{build}'\"\nwait-for = \"sh -c 'echo still loading; exit 4'\"\nhook-timeout = \"300ms\"\n",
+        "before-run = \"true '{build}'\"\nready = \"sh -c 'echo still loading; exit 4'\"\nhook-timeout = \"300ms\"\n",
     );
     let lab = Latlab::at(directory.path()).line("run x.toml").stderr(contains("not ready within 300 ms"));
     lab.stderr(contains("exit status 4")).stderr(contains("still loading")).failure(3);
@@ -162,7 +162,7 @@ fn after_an_interrupt_no_hook_of_the_next_run_begins_and_a_failed_hook_marks_its
 #[test]
 fn signals_to_every_process_at_once_are_an_interrupt() {
     let directory =
-        two_builds("local", "before-run = \"true '{build}'\"\nservice = \"./serve\"\nwait-for = \"test -e never\"\n");
+        two_builds("local", "before-run = \"true '{build}'\"\nservice = \"./serve\"\nready = \"test -e never\"\n");
     script(directory.path(), "serve", "touch began; exec sleep 300");
     let running = Latlab::at(directory.path()).line("run x.toml").start();
     wait_until("the service began", || directory.path().join("began").exists());
@@ -177,7 +177,7 @@ fn signals_to_every_process_at_once_are_an_interrupt() {
 /// The experiment of [`two_builds`] with an echo server, the conditions in turn.
 fn served(hooks: impl FnOnce(u16) -> String) -> tempfile::TempDir {
     let port = free_port();
-    let wait = format!("wait-for = \"udp 127.0.0.1:{port}\"\n{}", hooks(port));
+    let wait = format!("ready = \"udp:127.0.0.1:{port}\"\n{}", hooks(port));
     let directory = two_builds(&format!("127.0.0.1:{port}"), &wait);
     server(directory.path(), "echo", 0);
     let file = directory.path().join("x.toml");

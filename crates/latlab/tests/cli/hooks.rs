@@ -66,7 +66,7 @@ fn levels_are_filled_in_after_the_words_are_split() {
         &format!(
             "before-block = \"sh -c 'echo block >> log'\"\n\
              before-run = \"sh -c 'echo before $1 {{{{x}}}} >> log' x 'is {{build}}'\"\n\
-             service = \"{} {port}\"\nwait-for = \"udp 127.0.0.1:{port}\"\n\
+             service = \"{} {port}\"\nready = \"udp:127.0.0.1:{port}\"\n\
              after-run = \"sh -c 'echo after $1 >> log' x '{{build}}'\"\n",
             server(std::env::temp_dir().as_path(), &format!("latlab-echo-{port}"), 0).display()
         ),
@@ -94,7 +94,7 @@ fn a_factor_that_nothing_names_is_refused_with_a_suggestion() {
         ("build", "before-block = \"./deploy {build}\"", "runs once for all conditions", "`before-run`"),
         ("build", "before-runs = \"x {build}\"", "no key `before-runs`", "`before-run`"),
         ("build", "before-run = \"x '{build}\"", "a quotation mark is not closed", "a program and its arguments"),
-        ("build", "wait-for = \"udp {build}\"", "has no port", "`udp HOST:PORT`"),
+        ("build", "ready = \"udp:h{build}\"", "has no port", "`udp:[HOST:]PORT`"),
         ("build", "before-run = \"x {build}\"\nhook-timeout = \"0s\"", "`hook-timeout` cannot be", "more than 0"),
     ] {
         let file = format!("kind = \"ping\"\n[factors]\n{factor} = [\"24\", \"64\"]\n[hooks]\n{hooks}\n");
@@ -106,11 +106,11 @@ fn a_factor_that_nothing_names_is_refused_with_a_suggestion() {
 
 #[test]
 fn a_dry_run_shows_every_command_and_starts_none() {
-    let directory = two_builds("127.0.0.1:7000", "before-run = \"touch '{build}'\"\nwait-for = \"tcp 127.0.0.1:9\"\n");
+    let directory = two_builds("127.0.0.1:7000", "before-run = \"touch '{build}'\"\nready = \"tcp:127.0.0.1:9\"\n");
     let lab = Latlab::at(directory.path()).line("run x.toml --dry-run");
     lab.stdout(contains("before-run: touch 'new one'"))
         .stdout(contains("before-run: touch old"))
-        .stdout(contains("wait-for: tcp 127.0.0.1:9"))
+        .stdout(contains("ready: tcp:127.0.0.1:9"))
         .success();
     assert!(!directory.path().join("old").exists());
 }
@@ -145,7 +145,7 @@ fn a_server_that_crashes_fails_its_run_which_is_never_judged() {
     let port = free_port();
     let directory = two_builds(
         &format!("127.0.0.1:{port}"),
-        &format!("service = \"./serve '{{build}}'\"\nwait-for = \"udp 127.0.0.1:{port}\"\n"),
+        &format!("service = \"./serve '{{build}}'\"\nready = \"udp:127.0.0.1:{port}\"\n"),
     );
     let file = directory.path().join("x.toml");
     let text = fs::read_to_string(&file).expect("text").replace("count = 20", "count = 100\ninterval = \"10ms\"");
@@ -223,7 +223,7 @@ fn after_kill_9_nothing_is_left_and_no_run_is_repeated() {
     let directory = two_builds(
         &format!("127.0.0.1:{port}"),
         &format!(
-            "before-run = \"./slow {{build}}\"\nservice = \"./echo {port}\"\nwait-for = \"udp 127.0.0.1:{port}\"\nafter-run = \"./slow after\"\n"
+            "before-run = \"./slow {{build}}\"\nservice = \"./echo {port}\"\nready = \"udp:127.0.0.1:{port}\"\nafter-run = \"./slow after\"\n"
         ),
     );
     server(directory.path(), "echo", 0);

@@ -62,6 +62,7 @@ mod stream;
 mod summary;
 mod tcp;
 mod tcp_stream;
+mod two_commands;
 mod wakeup;
 mod wakeup_remedies;
 mod wakeup_trace;

@@ -485,7 +485,7 @@ run --ab x y --quick -- ping
 run x.toml --ab x y -- ping
 run --ab x y --equivalence 3us -- ping
 run --ab x \\\"y -- ping
-run --ab x y --wait-for \\\"z -- ping
+run --ab x y --ready \\\"z -- ping
 run --ab x y -- ping --tag service=z
 run --ab x y -- list
 recipes show

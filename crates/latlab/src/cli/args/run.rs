@@ -7,11 +7,13 @@ use clap::{Args, ValueEnum};
 
 use super::{GateArgs, JsonArgs, StoreArgs, VerbosityArgs};
 use crate::cli::value;
+use crate::plan::defaults;
+use crate::units::Nanos;
 
 /// `latlab run`.
 #[derive(Clone, Debug, Args)]
 #[command(
-    override_usage = "latlab run [OPTIONS] FILE|RECIPE|DIR [TARGET]\n       latlab run [OPTIONS] --ab A B -- COMMAND"
+    override_usage = "latlab run [OPTIONS] FILE|RECIPE|DIR [TARGET]\n       latlab run [OPTIONS] --ab A B [-- COMMAND]"
 )]
 pub struct RunArgs {
     /// The file of an experiment, the name of a recipe, or an experiment's directory
@@ -57,16 +59,23 @@ pub enum ReportFormat {
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "A/B comparison")]
 pub struct AbArgs {
-    /// Compare commands A and B, such as two builds of a server; each is started for its runs [default:
-    /// none]
-    #[arg(long, num_args = 2, value_names = ["A", "B"], requires = "measuring")]
+    /// Compare commands A and B; with COMMAND they are services that it measures [default: none]
+    ///
+    /// {port} in A, B, --ready, TARGET and a command that measures is a free port, another one for each run.
+    #[arg(long, num_args = 2, value_names = ["A", "B"])]
     pub ab: Vec<String>,
+    /// Call A and B so in the results [default: the commands]
+    #[arg(long, value_name = "A,B", requires = "ab", value_delimiter = ',')]
+    pub names: Vec<String>,
     /// A and B are run to their end before each run, such as a script that deploys a build
-    #[arg(long, requires = "ab", hide_short_help = true)]
+    #[arg(long, requires = "measuring", hide_short_help = true)]
     pub ab_deploy: bool,
-    /// What a run waits for before it starts: `udp HOST:PORT`, `tcp HOST:PORT` or a command [default: HOST:PORT of TARGET]
-    #[arg(long, value_name = "WHAT", requires = "ab", hide_short_help = true)]
-    pub wait_for: Option<String>,
+    /// When a run starts, such as tcp:{port}, http:{port}/health or line:REGEX [default: HOST:PORT of TARGET or {port} receives]
+    ///
+    /// udp:, tcp: and http: take [HOST:]PORT, listen: takes PORT, line: looks at what the service writes, time:2s waits.
+    /// Anything else is a command that is repeated until it succeeds.
+    #[arg(long, value_name = "WHEN", requires = "ab", hide_short_help = true)]
+    pub ready: Option<String>,
     /// Runs of each command in a block, or `until STATISTIC ±SHARE` [default: 10]
     #[arg(long, value_name = "N|RULE", requires = "ab", hide_short_help = true)]
     pub runs: Option<String>,
@@ -85,7 +94,10 @@ pub struct AbArgs {
     /// Print the experiment file that `--ab` stands for, and exit
     #[arg(long, requires = "ab", hide_short_help = true)]
     pub print_file: bool,
-    /// The measuring command, after `--`: `ping TARGET …`, `stream …` or `wakeup …`
+    /// The measuring command, after `--`: `ping TARGET …`, `stream …`, `wakeup …` or `command … -- PROGRAM …`
+    ///
+    /// Without it, or with `command` and options only, A and B are measured: each run executes its command for a second, at
+    /// most 100 times.
     #[arg(value_name = "COMMAND", last = true, requires = "ab", hide_short_help = true)]
     pub measuring: Vec<OsString>,
 }
@@ -124,6 +136,9 @@ pub struct ResumeArgs {
     /// Continue after a failed run, which is kept and marked, but not compared
     #[arg(long)]
     pub keep_going: bool,
+    /// Begin no further run after T once each condition has as many runs as the others, or one more [default: no limit]
+    #[arg(long, value_name = "T", allow_hyphen_values = true, value_parser = value::span(defaults::PAUSE_MAX))]
+    pub budget: Option<Nanos>,
     /// Run the commands of a file (`[hooks]`, `cmd:` targets) although others can write it
     #[arg(long)]
     pub trust_file: bool,

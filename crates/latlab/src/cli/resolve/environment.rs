@@ -19,6 +19,8 @@ pub struct Environment {
     pub seed: u64,
     /// Two CPUs for the two ends of a measurement on this host alone.
     pub cores: Option<[u16; 2]>,
+    /// What `{port}` in an experiment file stands for; `None`: any free port.
+    pub port: Option<u16>,
 }
 
 impl Environment {
@@ -32,7 +34,8 @@ impl Environment {
         let seed = getrandom::u32().map_err(|error| {
             Failure::world("cannot draw a random seed").because(error.to_string()).hint("use `--seed N`")
         })?;
-        Ok(Environment { store: store.map(Into::into), seed: u64::from(seed), cores: placement::two_cores() })
+        let (store, cores) = (store.map(Into::into), placement::two_cores());
+        Ok(Environment { store, seed: u64::from(seed), cores, port: None })
     }
 }
 

@@ -219,7 +219,7 @@ mod tests {
         for words in [
             &["--ab", "./a 1", "./b", "--", "ping", "local", "-n", "5"][..],
             &["--ab", "./a 'x y'", "./a 'x y'", "--ab-deploy", "--blocks", "2", "--", "wakeup", "--tag", "host=pi"],
-            &["--wait-for", "udp h:1", "--runs", "until p50 ±5%", "--max-runs", "30", "--ab", "a", "b", "--", "ping"],
+            &["--ready", "udp:h:1", "--runs", "until p50 ±5%", "--max-runs", "30", "--ab", "a", "b", "--", "ping"],
             &["--ab", "a", "b", "--equivalence", "3%", "--", "ping", "127.0.0.1:1", "--tag", "x=$y"],
             &["aa", "--quick", "--ab", "a", "a", "--equivalence", "3%", "--", "ping", "127.0.0.1:1"],
             &["aa", "--full", "--reboots", "--ab", "a", "a", "--", "stream"],

@@ -1,17 +1,17 @@
-//! `--ab A B -- MEASURING COMMAND`: the experiment file that it stands for.
+//! `--ab A B [-- MEASURING COMMAND]`: the experiment file that it stands for.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 
 use clap::parser::ValueSource;
 
-use super::hooks::{literal_target, literal_word};
-use super::options::TARGET;
+use super::hooks::{PORT, literal_target, literal_word, names_of_hook, split_hook};
+use super::options::{COMMAND, TARGET};
 use crate::cli;
 use crate::cli::args::{AbArgs, Command};
-use crate::cli::value::{host_and_port, split_command, unusable};
+use crate::cli::value::{host_and_port, out_of_place, unusable};
 use crate::diagnostics::Failure;
 use crate::plan::Kind;
-use crate::plan::hooks::{BEFORE_RUN, SERVICE, WAIT_FOR};
+use crate::plan::hooks::{BEFORE_RUN, READY, SERVICE};
 use crate::units::human::shell_word;
 
 /// An experiment that was typed, not written.
@@ -37,6 +37,10 @@ pub(in crate::cli::resolve) struct MeasuringCommand {
     pub(in crate::cli::resolve) kind: Kind,
     options: Vec<BaseOption>,
     target: Option<String>,
+    /// The words of a command that measures; none if it is of another kind, or if A and B are measured.
+    words: Vec<String>,
+    /// Whether A and B are measured themselves.
+    is_of_both: bool,
 }
 
 /// One option of the measuring command, as in `[base]`.
@@ -51,6 +55,8 @@ struct BaseOption {
 struct NamesOfTwo {
     key: &'static str,
     levels: [String; 2],
+    /// As the file's section `names` has them.
+    texts: [String; 2],
 }
 
 /// The experiment of two commands; with `recipe` its `[design]`, and comparisons of the mean too.
@@ -74,9 +80,17 @@ fn file(
     measuring: &MeasuringCommand,
     recipe: Option<&RecipePart>,
 ) -> Result<String, Failure> {
-    let hook = if typed.ab_deploy { BEFORE_RUN } else { SERVICE };
+    let hook = match (measuring.is_of_both, typed.ab_deploy) {
+        (true, true) => {
+            let hint = "leave it out, or name what measures: `-- ping TARGET`";
+            return Err(out_of_place("--ab-deploy", "two commands that are measured", "each run executes them", hint));
+        }
+        (true, false) => COMMAND,
+        (false, true) => BEFORE_RUN,
+        (false, false) => SERVICE,
+    };
     let is_same = commands[0] == commands[1];
-    let [a, b] = [literal_command("--ab", commands[0])?, literal_command("--ab", commands[1])?];
+    let [a, b] = [literal_command("--ab", hook, commands[0])?, literal_command("--ab", hook, commands[1])?];
     let names = if is_same { measuring.names_of_one() } else { measuring.names_of_two(hook, [&a, &b])? };
     let mut lines = vec![
         "# Made by `latlab run --ab`.".to_owned(),
@@ -88,13 +102,16 @@ fn file(
     lines.extend(["".into(), "[base]".into()]);
     let base = measuring.options.iter().filter(|option| option.key != names.key);
     lines.extend(base.map(|BaseOption { key, toml, .. }| format!("{key} = {toml}")));
+    let measured = if is_same && measuring.is_of_both { Some(a.clone()) } else { measuring.command() };
+    lines.extend(measured.map(|command| format!("{COMMAND} = {}", quoted(&command))));
     lines.extend(["".into(), "[factors]".into()]);
     lines.push(format!("{} = [{}]", names.key, names.levels.join(", ")));
+    lines.extend(names_section(&typed.names, &names.texts)?);
     lines.extend(["".into(), "[hooks]".into()]);
-    lines.extend(is_same.then(|| format!("{hook} = {}", quoted(&a))));
-    let wait_for = typed.wait_for.clone().or_else(|| measuring.waits_for());
-    let wait_for = wait_for.map(|what| literal_command("--wait-for", &what)).transpose()?;
-    lines.extend(wait_for.map(|what| format!("{WAIT_FOR} = {}", quoted(&what))));
+    lines.extend((is_same && !measuring.is_of_both).then(|| format!("{hook} = {}", quoted(&a))));
+    let ready = typed.ready.clone().or_else(|| measuring.waits_for([&a, &b]));
+    let ready = ready.map(|what| literal_command("--ready", READY, &what)).transpose()?;
+    lines.extend(ready.map(|what| format!("{READY} = {}", quoted(&what))));
     lines.push(String::new());
     match recipe {
         Some(recipe) => lines.push(recipe.design().into()),
@@ -106,13 +123,15 @@ fn file(
 
 /// What follows `latlab run`, or the name of the recipe: all that the file depends on.
 fn source(typed: &AbArgs, commands: [&str; 2], recipe: Option<&RecipePart>) -> String {
-    let AbArgs { ab: _, ab_deploy, wait_for, runs, max_runs, blocks, equivalence, print_file: _, measuring } = typed;
+    let AbArgs { ab: _, names, ab_deploy, ready, runs, max_runs, blocks, equivalence, print_file: _, measuring } =
+        typed;
     let options = recipe.into_iter().flat_map(|recipe| &recipe.options).map(|option| (*option).to_owned());
     let mut words: Vec<String> = options.chain(["--ab".to_owned()]).collect();
     words.extend(commands.map(shell_word));
     words.extend(ab_deploy.then(|| "--ab-deploy".to_owned()));
     for (option, value) in [
-        ("--wait-for", wait_for.clone()),
+        ("--names", Some(names.join(",")).filter(|names| !names.is_empty())),
+        ("--ready", ready.clone()),
         ("--runs", runs.clone()),
         ("--max-runs", max_runs.map(|most| most.to_string())),
         ("--blocks", blocks.map(|blocks| blocks.to_string())),
@@ -120,7 +139,7 @@ fn source(typed: &AbArgs, commands: [&str; 2], recipe: Option<&RecipePart>) -> S
     ] {
         words.extend(value.into_iter().flat_map(|value| [option.to_owned(), shell_word(&value)]));
     }
-    words.push("--".into());
+    words.extend((!measuring.is_empty()).then(|| "--".into()));
     words.extend(measuring.iter().map(|word| shell_word_or_option(&word.to_string_lossy())));
     words.join(" ")
 }
@@ -131,16 +150,35 @@ fn shell_word_or_option(word: &str) -> String {
     if !name.is_empty() && shell_word(name) == name { word.to_owned() } else { shell_word(word) }
 }
 
-/// The value of `option` in the words of a hook: braces around names are no placeholders.
-fn literal_command(option: &'static str, typed: &str) -> Result<String, Failure> {
+/// The lines of `[names]` that call the levels `texts` so.
+fn names_section(names: &[String], texts: &[String; 2]) -> Result<Vec<String>, Failure> {
+    match names {
+        [] => Ok(Vec::new()),
+        [a, b] if a != b && !a.is_empty() && !b.is_empty() => {
+            let line = |(name, text): (&String, &String)| format!("{} = {}", quoted(name), quoted(text));
+            Ok(["".into(), "[names]".into()].into_iter().chain(names.iter().zip(texts).map(line)).collect())
+        }
+        _ => Err(unusable("--names", names.join(","), "A and B need a name each", "such as `--names old,new`")),
+    }
+}
+
+/// The value of `option`, the hook `key`, in the words of a file: braces around names but `{port}` are no placeholders.
+fn literal_command(option: &'static str, key: &str, typed: &str) -> Result<String, Failure> {
     let hint = "a program and its arguments, quoted as one word of the shell, such as `'./server --port 7000'`";
-    let words = split_command(typed).map_err(|cause| unusable(option, typed, cause, hint))?;
+    let words = split_hook(key, typed).map_err(|cause| unusable(option, typed, cause, hint))?;
     let literal: Vec<String> = words.iter().map(|word| literal_word(word)).collect();
-    Ok(if literal == words {
+    let is_one_line = words.len() == 1 && words[0] == typed;
+    Ok(if is_one_line {
+        literal.concat()
+    } else if literal == words {
         typed.to_owned()
     } else {
-        literal.iter().map(|word| shell_word_or_option(word)).collect::<Vec<_>>().join(" ")
+        line_of(&literal)
     })
+}
+
+fn line_of(words: &[String]) -> String {
+    words.iter().map(|word| shell_word_or_option(word)).collect::<Vec<_>>().join(" ")
 }
 
 /// `[design]` as typed.
@@ -187,40 +225,81 @@ impl MeasuringCommand {
     /// # Errors
     /// If it is not a command that measures.
     pub(in crate::cli::resolve) fn of(words: &[OsString]) -> Result<MeasuringCommand, Failure> {
-        let line: Vec<OsString> = ["latlab".into()].into_iter().chain(words.iter().cloned()).collect();
+        let has_program = words.iter().any(|word| word == "--");
+        let is_of_both = words.first().is_none_or(|first| first == Kind::Command.word() && !has_program);
+        // The parser wants a number for a port.
+        let (name, in_words) =
+            (format!("{{{PORT}}}"), |text: &str| words.iter().any(|word| word.to_string_lossy().contains(text)));
+        let port = (1..=u16::MAX).rev().map(|port| port.to_string()).find(|port| !in_words(port)).unwrap_or_default();
+        let parsed = words.iter().map(|word| match word.to_str() {
+            Some(text) => text.replace(&name, &port).into(),
+            None => word.clone(),
+        });
+        let mut line: Vec<OsString> = ["latlab".into()].into_iter().chain(parsed).collect();
+        line.extend(words.is_empty().then(|| Kind::Command.word().into()));
+        // The parser needs a program.
+        line.extend(is_of_both.then(|| ["--", "true"].map(OsString::from)).into_iter().flatten());
         let parsed = cli::parse(line.iter().cloned()).map_err(Failure::from)?;
         let kind = match &parsed.command {
             Command::Ping(_) => Kind::Ping,
             Command::Stream(_) => Kind::Stream,
+            Command::Command(_) => Kind::Command,
             Command::Wakeup(_) => Kind::Wakeup,
             _ => {
                 let first = words.first().map(|word| word.to_string_lossy()).unwrap_or_default();
                 return Err(Failure::request(format!("`{first}` does not measure"))
-                    .hint("after `--`: `ping`, `stream` or `wakeup` with its options, as without `--ab`"));
+                    .hint("after `--`: `ping`, `stream`, `command` or `wakeup` with its options, as without `--ab`"));
             }
         };
-        let mut measuring = MeasuringCommand { kind, options: Vec::new(), target: None };
+        let mut measuring = MeasuringCommand { kind, options: Vec::new(), target: None, words: Vec::new(), is_of_both };
         let definition = cli::definition();
         let matches = definition.clone().try_get_matches_from(line).ok();
         let matches = matches.as_ref().and_then(clap::ArgMatches::subcommand);
         if let (Some((_, matches)), Some(command)) = (matches, definition.find_subcommand(kind.word())) {
-            command.get_arguments().for_each(|argument| measuring.add(argument, matches));
+            let text = |value: &OsStr| value.to_string_lossy().replace(&port, &name);
+            command.get_arguments().for_each(|argument| measuring.add(argument, matches, text));
+        }
+        if is_of_both {
+            measuring.words.clear();
+            measuring.limit();
         }
         Ok(measuring)
     }
 
     /// Adds what was typed for `argument`.
-    fn add(&mut self, argument: &clap::Arg, matches: &clap::ArgMatches) {
+    fn add(&mut self, argument: &clap::Arg, matches: &clap::ArgMatches, text: impl Fn(&OsStr) -> String) {
         let id = argument.get_id().as_str();
         let is_typed = matches.value_source(id) == Some(ValueSource::CommandLine);
         let Some(raw) = matches.try_get_raw(id).ok().flatten().filter(|_| is_typed) else { return };
-        let values: Vec<String> = raw.map(|value| value.to_string_lossy().into_owned()).collect();
+        let values: Vec<String> = raw.map(text).collect();
         match argument.get_long() {
             Some(key) => {
                 let toml = toml_of(argument, &values);
                 self.options.push(BaseOption { key: key.into(), values, toml });
             }
+            None if id == COMMAND => self.words = values,
             None => self.target = values.into_iter().next(),
+        }
+    }
+
+    /// The command that measures, in the words of a file.
+    fn command(&self) -> Option<String> {
+        let literal: Vec<String> = self.words.iter().map(|word| literal_word(word)).collect();
+        let line = if self.has("shell") { literal.join(" ") } else { line_of(&literal) };
+        (!line.is_empty()).then_some(line)
+    }
+
+    fn has(&self, key: &str) -> bool {
+        self.options.iter().any(|option| option.key == key)
+    }
+
+    /// Adds how often A and B are executed in a run, unless that was typed.
+    fn limit(&mut self) {
+        let is_limited = self.has("count") || self.has("duration");
+        let usual =
+            [("count", "100", !is_limited), ("duration", "1s", !is_limited), ("warmup", "1", !self.has("warmup"))];
+        for (key, value, _) in usual.into_iter().filter(|(.., is_due)| *is_due) {
+            self.options.push(BaseOption { key: key.into(), values: vec![value.into()], toml: quoted(value) });
         }
     }
 
@@ -240,12 +319,16 @@ impl MeasuringCommand {
             let all: Vec<String> = typed.iter().map(|tag| quoted(tag)).chain([tag]).collect();
             if typed.is_empty() { all.concat() } else { format!("[{}]", all.join(", ")) }
         });
-        NamesOfTwo { key: TAG, levels }
+        let texts = ["a", "b"].map(|level| [typed, &[format!("{name}={level}")]].concat().join(","));
+        NamesOfTwo { key: TAG, levels, texts }
     }
 
     fn names_of_two(&self, hook: &'static str, commands: [&String; 2]) -> Result<NamesOfTwo, Failure> {
         match self.tags().iter().find(|tag| is_tag_of(tag, hook)) {
-            None => Ok(NamesOfTwo { key: hook, levels: commands.map(|command| quoted(command)) }),
+            None => {
+                let levels = commands.map(|command| quoted(command));
+                Ok(NamesOfTwo { key: hook, levels, texts: commands.map(String::clone) })
+            }
             Some(tag) => {
                 let cause = format!("the tag `{hook}` names the two commands");
                 Err(unusable("--tag", tag, cause, "another key"))
@@ -253,13 +336,16 @@ impl MeasuringCommand {
         }
     }
 
-    /// The address that a service of the target receives at; `None` if the target names none.
-    fn waits_for(&self) -> Option<String> {
+    /// When the service is ready that A or B starts: the port that it is given, or that of the target, receives.
+    fn waits_for(&self, commands: [&String; 2]) -> Option<String> {
+        if !self.is_of_both && commands.iter().any(|command| names_of_hook(command).contains(PORT)) {
+            return Some(format!("listen:{{{PORT}}}"));
+        }
         let target = self.target.as_deref()?;
         let (_, port) = host_and_port(target).ok()?;
         port?;
         let is_tcp = self.options.iter().any(|option| option.key == "transport" && option.values == ["tcp"]);
-        Some(format!("{} {target}", if is_tcp { "tcp" } else { "udp" }))
+        Some(format!("{}:{target}", if is_tcp { "tcp" } else { "udp" }))
     }
 }
 

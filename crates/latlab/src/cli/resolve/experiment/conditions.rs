@@ -3,11 +3,12 @@
 use std::ffi::OsString;
 
 use super::file::{Field, FileError, FileText};
-use super::hooks::{HookTemplates, filled_target};
-use super::options::{Factor, OptionValue, TARGET, levels};
+use super::hooks::{HookTemplates, filled, filled_target};
+use super::options::{COMMAND, Factor, OptionValue, TARGET, levels};
 use crate::cli::args::Command;
 use crate::cli::options::KeySource;
 use crate::cli::resolve::{self, Environment};
+use crate::cli::value::{split_command, unusable};
 use crate::cli::{self, NotParsed};
 use crate::diagnostics::Failure;
 use crate::facts::ExcludedCondition;
@@ -28,6 +29,8 @@ pub(super) struct CommandLines<'a> {
     pub(super) base: &'a [OptionValue],
     pub(super) factors: &'a [Factor],
     pub(super) hooks: &'a HookTemplates,
+    /// What fills `{port}` in, unless a factor does.
+    pub(super) port: Option<&'a OptionValue>,
 }
 
 /// The conditions, and where their keys come from.
@@ -61,9 +64,9 @@ pub(super) fn left_out(
     Ok(combinations)
 }
 
-/// The factors of a condition, as typed.
+/// The factors of a condition, as typed or named.
 pub(super) fn factors_of(chosen: &[&OptionValue]) -> Factors {
-    chosen.iter().map(|value| (value.key.clone(), value.text.clone())).collect()
+    chosen.iter().map(|value| (value.key.clone(), value.name.clone())).collect()
 }
 
 impl<'a> CommandLines<'a> {
@@ -77,10 +80,11 @@ impl<'a> CommandLines<'a> {
         for chosen in combinations {
             self.expect_short(&chosen)?;
             let factors = factors_of(&chosen);
-            match self.condition(&chosen, environment) {
+            let filling: Vec<&OptionValue> = chosen.iter().copied().chain(self.port).collect();
+            match self.condition(&filling, environment) {
                 Ok((plan, key)) if plan.runs.len() == 1 => {
                     self.refuse_same(&chosen, &plan, &settled)?;
-                    let hooks = self.hooks.filled(self.file, &chosen)?;
+                    let hooks = self.hooks.filled(self.file, &filling)?;
                     settled.conditions.push(ExperimentCondition { factors, plan, hooks });
                     settled.keys.push(key);
                 }
@@ -102,7 +106,7 @@ impl<'a> CommandLines<'a> {
             chosen.iter().flat_map(|before| factor.values.iter().map(move |value| with(before, value))).collect()
         });
         all.retain(|values: &Vec<&OptionValue>| {
-            let has = |(key, text): (&String, &String)| values.iter().any(|one| one.key == *key && one.text == *text);
+            let has = |(key, text): (&String, &String)| values.iter().any(|one| one.key == *key && one.name == *text);
             !left_out.iter().any(|levels| levels.iter().all(has))
         });
         all
@@ -126,16 +130,23 @@ impl<'a> CommandLines<'a> {
     }
 
     fn condition(&self, chosen: &[&OptionValue], environment: &Environment) -> Result<(Plan, KeySource), Failure> {
-        let (targets, options): (Vec<&OptionValue>, Vec<&OptionValue>) =
-            self.options(chosen).partition(|option| option.key == TARGET);
-        let words = |option: &OptionValue| option.words.clone();
+        let bare = if self.kind == Kind::Command { COMMAND } else { TARGET };
+        let (bare, options): (Vec<&OptionValue>, Vec<&OptionValue>) =
+            self.options(chosen).partition(|option| option.key == bare);
+        let by_shell = options.iter().any(|option| option.words == ["--shell"]);
         let command = ["latlab", self.kind.word()].into_iter().map(str::to_owned);
-        let options = options.into_iter().flat_map(words);
-        let filled =
-            |target: &OptionValue| target.words.iter().map(|word| filled_target(word, chosen)).collect::<Vec<_>>();
-        let mut targets = targets.into_iter().flat_map(filled).peekable();
-        let separator = targets.peek().map(|_| "--".to_owned());
-        let typed: Vec<OsString> = command.chain(options).chain(separator).chain(targets).map(Into::into).collect();
+        let options = options.into_iter().flat_map(|option| option.words.clone());
+        let words = bare.into_iter().flat_map(|option| &option.words).map(|text| match self.kind {
+            Kind::Command if by_shell => Ok(vec![filled(text, chosen)]),
+            Kind::Command => match split_command(text) {
+                Ok(words) => Ok(words.iter().map(|word| filled(word, chosen)).collect()),
+                Err(cause) => Err(unusable("COMMAND", text, cause, "quote it as in a shell, or add `shell = true`")),
+            },
+            _ => Ok(vec![filled_target(text, chosen)]),
+        });
+        let words = words.collect::<Result<Vec<_>, _>>()?.concat();
+        let separator = (!words.is_empty()).then(|| "--".to_owned());
+        let typed: Vec<OsString> = command.chain(options).chain(separator).chain(words).map(Into::into).collect();
         let cli = cli::parse(typed).map_err(|answer| match answer {
             NotParsed::Page(_) => Failure::request("a condition cannot be help or version"),
             NotParsed::Refused(failure) => failure,
@@ -143,6 +154,7 @@ impl<'a> CommandLines<'a> {
         match &cli.command {
             Command::Ping(args) => resolve::ping(args, environment).map(|job| (job.plan, job.key)),
             Command::Stream(args) => resolve::stream(args, environment).map(|job| (job.plan, job.key)),
+            Command::Command(args) => resolve::command(args, environment).map(|job| (job.plan, job.key)),
             Command::Wakeup(args) => resolve::wakeup(args, environment).map(|job| (job.plan, KeySource::None)),
             _ => Err(Failure::request("a condition is a command that measures")),
         }
@@ -164,11 +176,11 @@ impl<'a> CommandLines<'a> {
     /// Refuses a condition that equals another one in other words: its runs would be compared with themselves.
     fn refuse_same(&self, chosen: &[&OptionValue], plan: &Plan, settled: &Settled) -> Result<(), FileError> {
         let Some(same) = settled.conditions.iter().find(|condition| condition.plan == *plan) else { return Ok(()) };
-        let differs = |option: &&&OptionValue| same.factors.get(&option.key) != Some(&option.text);
+        let differs = |option: &&&OptionValue| same.factors.get(&option.key) != Some(&option.name);
         let culprit = chosen.iter().rev().find(differs);
         let (at, words) = culprit.map_or((0, String::new()), |culprit| {
             let other = same.factors.get(&culprit.key).map(String::as_str).unwrap_or_default();
-            (culprit.at, format!("`{}` of `{}` is the same as `{other}`", culprit.text, culprit.key))
+            (culprit.at, format!("`{}` of `{}` is the same as `{other}`", culprit.name, culprit.key))
         });
         Err(self.file.error(at, words, "leave one of them out; `tag` makes two names for one condition"))
     }
@@ -204,6 +216,7 @@ const fn multiplying(kind: Kind) -> &'static [&'static str] {
 fn names_option(message: &str, key: &str) -> bool {
     let option = match key {
         TARGET => "`TARGET".to_owned(),
+        COMMAND => "`COMMAND".to_owned(),
         "ipv4" => "`-4".to_owned(),
         "ipv6" => "`-6".to_owned(),
         key => format!("`--{key}"),

@@ -3,16 +3,22 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
+use regex_lite::Regex;
+
 use super::file::{Field, FileError, FileText};
-use super::options::{Factor, OptionValue, TARGET};
+use super::options::{COMMAND, Factor, OptionValue, TARGET};
 use crate::cli::value::{Refusal, host_and_port, refusal, split_command};
-use crate::plan::hooks::{AFTER_RUN, BEFORE_BLOCK, BEFORE_RUN, SERVICE, WAIT_FOR, is_of_a_run};
-use crate::plan::{HookAddress, HookCommand, Hooks, WaitFor, defaults};
+use crate::plan::hooks::{AFTER_RUN, BEFORE_BLOCK, BEFORE_RUN, READY, SERVICE, is_of_a_run};
+use crate::plan::{HookAddress, HookCommand, Hooks, ReadyWhen, defaults};
 use crate::units::Nanos;
 use crate::units::human::{self, suggestion};
 
 const TIMEOUT: &str = "hook-timeout";
-const KEYS: [&str; 6] = [BEFORE_BLOCK, BEFORE_RUN, SERVICE, WAIT_FOR, AFTER_RUN, TIMEOUT];
+/// What `{port}` names unless a factor has this name: a free port, another one for each run.
+pub(super) const PORT: &str = "port";
+/// The form of `ready` that is not split into words.
+const LINE: &str = "line:";
+const KEYS: [&str; 6] = [BEFORE_BLOCK, BEFORE_RUN, SERVICE, READY, AFTER_RUN, TIMEOUT];
 
 /// `[hooks]` before placeholders are filled in.
 #[derive(Debug, Default)]
@@ -70,7 +76,9 @@ impl HookTemplates {
         let command = |key: &str| -> Result<Option<Vec<String>>, FileError> {
             let words = match chosen.iter().find(|level| level.key == key) {
                 Some(level) if level.is_left_out() => None,
-                Some(level) => Some(split_command(&level.text).map_err(|cause| file.error(level.at, cause, EXAMPLE))?),
+                Some(level) => {
+                    Some(split_hook(key, &level.text).map_err(|cause| file.error(level.at, cause, EXAMPLE))?)
+                }
                 None => {
                     self.commands.iter().find(|template| template.key == key).map(|template| template.words.clone())
                 }
@@ -82,30 +90,36 @@ impl HookTemplates {
             let level = chosen.iter().find(|level| level.key == key).map(|level| level.at);
             level.or(self.commands.iter().find(|template| template.key == key).map(|template| template.at))
         };
-        let wait_for = command(WAIT_FOR)?.map(|words| wait_for(&words)).transpose();
+        let ready = command(READY)?.map(|words| ready(&words)).transpose();
         Ok(Hooks {
             before_block: hook(BEFORE_BLOCK)?,
             before_run: hook(BEFORE_RUN)?,
             service: hook(SERVICE)?,
-            wait_for: wait_for
-                .map_err(|Refusal { cause, hint }| file.error(at(WAIT_FOR).unwrap_or_default(), cause, hint))?,
+            ready: ready.map_err(|Refusal { cause, hint }| file.error(at(READY).unwrap_or_default(), cause, hint))?,
             after_run: hook(AFTER_RUN)?,
             timeout: self.timeout,
         })
     }
 }
 
-/// Refuses a name in braces in a level of a hook that is not one of `factors`, and a level that names its own hook.
-pub(super) fn expect_known_levels(file: FileText<'_>, factors: &[Factor]) -> Result<(), FileError> {
-    for Factor { key, values, .. } in factors.iter().filter(|factor| is_of_a_run(&factor.key)) {
-        for level in values.iter().filter(|level| !level.is_left_out()) {
-            if names_of_hook(&level.text).contains(key) {
-                let cause = format!("`{}` names itself: `{{{key}}}`", level.text);
-                return Err(file.error(level.at, cause, "name another factor, or leave it out"));
-            }
-            let mut words = words_of_hook(&level.text).into_iter();
-            words.try_for_each(|word| expect_factors(file, level.at, &word, factors))?;
+/// Whether the value of `key` is a command in which names in braces are filled in.
+pub(super) fn is_filled(key: &str) -> bool {
+    is_of_a_run(key) || key == COMMAND
+}
+
+/// Refuses a name in braces in `options`, as far as they are commands, that is not one of `factors`, or that names itself.
+pub(super) fn expect_known_levels<'o>(
+    file: FileText<'_>,
+    options: impl IntoIterator<Item = &'o OptionValue>,
+    factors: &[Factor],
+) -> Result<(), FileError> {
+    for level in options.into_iter().filter(|option| is_filled(&option.key) && !option.is_left_out()) {
+        let OptionValue { key, text, at, .. } = level;
+        if names_of_hook(text).contains(key) {
+            let cause = format!("`{text}` names itself: `{{{key}}}`");
+            return Err(file.error(*at, cause, "name another factor, or leave it out"));
         }
+        words_of_hook(text).iter().try_for_each(|word| expect_factors(file, *at, word, factors))?;
     }
     Ok(())
 }
@@ -113,7 +127,7 @@ pub(super) fn expect_known_levels(file: FileText<'_>, factors: &[Factor]) -> Res
 /// Refuses a name in braces in `word` of a hook that is not one of `factors`.
 fn expect_factors(file: FileText<'_>, at: usize, word: &str, factors: &[Factor]) -> Result<(), FileError> {
     let known: Vec<&str> = factors.iter().map(|factor| factor.key.as_str()).collect();
-    let Some(name) = placeholders(word).into_iter().find(|name| !known.contains(&name.as_str())) else {
+    let Some(name) = placeholders(word).into_iter().find(|name| name != PORT && !known.contains(&name.as_str())) else {
         return Ok(());
     };
     let near = if known.is_empty() {
@@ -167,11 +181,11 @@ pub(super) fn literal_target(typed: &str, factor: &str) -> String {
     })
 }
 
-/// The `word` of a hook so that it arrives as it is.
+/// The `word` of a hook so that it arrives as it is, but for `{port}`.
 pub(super) fn literal_word(word: &str) -> String {
     with_parts(word, |part| match part {
+        Part::Text(_) | Part::Name(PORT) => part.to_string(),
         Part::Name(_) | Part::Escaped(_) => format!("{{{part}}}"),
-        Part::Text(text) => (*text).to_owned(),
     })
 }
 
@@ -240,8 +254,8 @@ fn with_parts(text: &str, replaced: impl Fn(&Part<'_>) -> String) -> String {
     parts(text).iter().map(replaced).collect()
 }
 
-/// The `word` of a hook with the levels `chosen` in place of the names of their factors.
-fn filled(word: &str, chosen: &[&OptionValue]) -> String {
+/// The `word` of a hook or of a command with the levels `chosen` in place of the names of their factors.
+pub(super) fn filled(word: &str, chosen: &[&OptionValue]) -> String {
     let level = |name: &str| chosen.iter().find(|level| level.key == name).map_or("", |level| level.text.as_str());
     with_parts(word, |part| match part {
         Part::Text(text) => (*text).to_owned(),
@@ -252,25 +266,49 @@ fn filled(word: &str, chosen: &[&OptionValue]) -> String {
 
 const EXAMPLE: &str = "such as `\"./deploy {build}\"`: a program and its arguments, without a shell";
 
-fn wait_for(words: &[String]) -> Result<WaitFor, Refusal> {
-    let address = |typed: &str| {
-        let hint = "`udp HOST:PORT`, `tcp HOST:PORT`, or a command that ends with exit status 0 once all is ready";
-        let error = |cause: String| refusal(cause, hint);
-        match host_and_port(typed).map_err(|Refusal { cause, .. }| error(cause))? {
-            (host, Some(port)) => Ok(HookAddress { host: host.to_owned(), port }),
-            (_, None) => Err(error(format!("`{typed}` has no port"))),
-        }
+/// The words of the hook `key`.
+pub(super) fn split_hook(key: &str, text: &str) -> Result<Vec<String>, &'static str> {
+    if key == READY && text.starts_with(LINE) { Ok(vec![text.to_owned()]) } else { split_command(text) }
+}
+
+fn ready(words: &[String]) -> Result<ReadyWhen, Refusal> {
+    let error = |cause: String| refusal(cause, READY_FORMS);
+    let address = |typed: &str| match (typed.parse(), host_and_port(typed)) {
+        (Ok(port @ 1..), _) => Ok(HookAddress { host: "127.0.0.1".into(), port }),
+        (_, Ok((host, Some(port)))) => Ok(HookAddress { host: host.to_owned(), port }),
+        (_, Ok((_, None))) => Err(error(format!("`{typed}` has no port"))),
+        (_, Err(Refusal { cause, .. })) => Err(error(cause)),
     };
-    match words {
-        [protocol, typed] if protocol == "udp" => address(typed).map(WaitFor::Udp),
-        [protocol, typed] if protocol == "tcp" => address(typed).map(WaitFor::Tcp),
-        words => Ok(WaitFor::Command(HookCommand(words.to_vec()))),
+    let form = if let [word] = words { word.split_once(':') } else { None };
+    match form {
+        Some(("udp", to)) => address(to).map(ReadyWhen::Udp),
+        Some(("tcp", to)) => address(to).map(ReadyWhen::Tcp),
+        Some(("listen", port)) => {
+            port.parse().map(ReadyWhen::Listen).map_err(|_| error(format!("`{port}` is no port")))
+        }
+        Some(("http", to)) => {
+            let (to, path) = to.split_at(to.find('/').unwrap_or(to.len()));
+            Ok(ReadyWhen::Http(address(to)?, if path.is_empty() { "/" } else { path }.to_owned()))
+        }
+        Some(("line", pattern)) => match Regex::new(pattern) {
+            Ok(_) => Ok(ReadyWhen::Line(pattern.to_owned())),
+            Err(why) => Err(error(format!("`{pattern}` is not a regular expression: {why}"))),
+        },
+        Some(("time", span)) => match human::parse_duration(span) {
+            Ok(span) if span <= defaults::PAUSE_MAX => Ok(ReadyWhen::Time(span)),
+            Ok(_) => Err(error(format!("`{span}` is too long"))),
+            Err(why) => Err(error(format!("{why}: {}", why.cause))),
+        },
+        _ => Ok(ReadyWhen::Command(HookCommand(words.to_vec()))),
     }
 }
 
+const READY_FORMS: &str = "`udp:[HOST:]PORT`, `tcp:[HOST:]PORT`, `listen:PORT`, `http:[HOST:]PORT/PATH`, `line:REGEX`, `time:2s`, or \
+                           a command that ends with exit status 0 once all is ready";
+
 impl Field<'_, '_, '_> {
     fn command(&self) -> Result<Vec<String>, FileError> {
-        split_command(self.text()?).map_err(|cause| self.error(format!("`{}`: {cause}", self.key), EXAMPLE))
+        split_hook(self.key, self.text()?).map_err(|cause| self.error(format!("`{}`: {cause}", self.key), EXAMPLE))
     }
 
     fn hook_timeout(&self) -> Result<Nanos, FileError> {

@@ -11,6 +11,8 @@ use crate::units::human::{grouped, suggestion};
 
 /// The positional argument, which may be a factor as well.
 pub(super) const TARGET: &str = "target";
+/// The same of a `command`: a line of words, or of shell with `shell`.
+pub(super) const COMMAND: &str = "command";
 /// The value of an option that is left out.
 const NONE: &str = "none";
 /// The schedule without an interval.
@@ -61,7 +63,9 @@ pub(super) struct KnownOptions {
 pub(super) struct OptionValue {
     pub(super) key: String,
     pub(super) text: String,
-    /// The words of the command line: empty for an option that is left out, the bare value for `target`.
+    /// Its level in results: the text, unless `[names]` has another one.
+    pub(super) name: String,
+    /// The words of the command line: empty for an option that is left out, the bare value for `target` and `command`.
     pub(super) words: Vec<String>,
     /// The position in the file.
     pub(super) at: usize,
@@ -80,6 +84,15 @@ impl OptionValue {
     pub(super) const fn is_left_out(&self) -> bool {
         self.words.is_empty()
     }
+
+    /// Shows the level as `name`, in the tag of a free factor too.
+    pub(super) fn rename(&mut self, name: &str) {
+        let OptionValue { key, text, words, .. } = self;
+        if *words == [format!("--tag={key}={text}")] {
+            words[0] = format!("--tag={key}={name}");
+        }
+        self.name = name.to_owned();
+    }
 }
 
 impl KnownOptions {
@@ -96,7 +109,8 @@ impl KnownOptions {
             Some((name.to_owned(), OptionForm { is_flag, repeats, knows_none, is_free: false }))
         };
         let options = arguments.filter_map(form).filter(|(name, _)| !NOT_OF_A_CONDITION.contains(&name.as_str()));
-        KnownOptions { kind, named, options: options.collect() }
+        let command = (kind == Kind::Command).then(|| (COMMAND.to_owned(), OptionForm::VALUE));
+        KnownOptions { kind, named, options: options.chain(command).collect() }
     }
 
     fn form(&self, field: &Field<'_, '_, '_>, section: &str) -> Result<OptionForm, FileError> {
@@ -172,8 +186,8 @@ impl KnownOptions {
     fn option(&self, field: &Field<'_, '_, '_>, form: OptionForm) -> Result<OptionValue, FileError> {
         let key = field.key;
         let typed = |text: &String| match () {
-            () if key == TARGET => text.clone(),
             () if form.is_free => format!("--tag={key}={text}"),
+            () if key == TARGET || key == COMMAND => text.clone(),
             () => format!("--{key}={text}"),
         };
         let left_out = |word: &str| (word.to_owned(), Vec::new());
@@ -188,7 +202,7 @@ impl KnownOptions {
                 let texts = scalars(values).ok_or_else(|| self.wrong_type(field))?;
                 (texts.join(","), texts.iter().map(typed).collect())
             }
-            DeValue::Array(values) if values.is_empty() && key != TARGET => left_out(NONE),
+            DeValue::Array(values) if values.is_empty() && key != TARGET && key != COMMAND => left_out(NONE),
             DeValue::String(word) if *word == NONE && !form.knows_none => left_out(NONE),
             // A ping without `--interval` has a name as well.
             DeValue::String(word) if *word == CLOSED && key == "interval" && self.kind == Kind::Ping => {
@@ -202,7 +216,7 @@ impl KnownOptions {
                 (text.clone(), vec![typed(&text)])
             }
         };
-        Ok(OptionValue { key: key.into(), text, words, at: field.value.span().start })
+        Ok(OptionValue { key: key.into(), name: text.clone(), text, words, at: field.value.span().start })
     }
 
     fn wrong_type(&self, field: &Field<'_, '_, '_>) -> FileError {
@@ -253,7 +267,7 @@ pub(super) fn levels(file: FileText<'_>, table: &DeTable<'_>, factors: &[Factor]
             DeValue::Array(values) => scalars(values).map(|texts| texts.join(",")),
             value => scalar(value),
         };
-        let values: Vec<&str> = factor.values.iter().map(|value| value.text.as_str()).collect();
+        let values: Vec<&str> = factor.values.iter().map(|value| value.name.as_str()).collect();
         let typed = typed.unwrap_or_default();
         if !values.contains(&typed.as_str()) {
             let cause = format!("the factor `{key}` has no value `{typed}`");

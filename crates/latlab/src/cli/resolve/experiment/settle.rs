@@ -1,5 +1,6 @@
 //! Resolution of a whole experiment file to an experiment.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -9,16 +10,17 @@ use super::conditions::{CommandLines, ConditionSelection, factors_of, left_out};
 use super::design::contrasts;
 use super::design::design;
 use super::file::{Field, FileError, FileText};
-use super::hooks::{HookTemplates, expect_known_levels, names_of_hook, names_of_target};
-use super::options::{KnownOptions, OptionValue, TARGET};
+use super::hooks::{HookTemplates, PORT, expect_known_levels, is_filled, names_of_hook, names_of_target};
+use super::options::{Factor, KnownOptions, OptionValue, TARGET};
 use crate::cli::options::KeySource;
 use crate::cli::resolve::Environment;
+use crate::diagnostics::{Failure, refused};
 use crate::facts::ExcludedCondition;
-use crate::plan::hooks::is_of_a_run;
-use crate::plan::{Design, Experiment, Factors, Kind, defaults};
+use crate::plan::{Design, Experiment, ExperimentCondition, Factors, Kind, defaults};
+use crate::platform::free_port;
 use crate::units::human::{grouped, suggestion};
 
-const KEYS: [&str; 9] = ["name", "kind", TARGET, "base", "factors", LEAVE_OUT, "design", "compare", "hooks"];
+const KEYS: [&str; 10] = ["name", "kind", TARGET, "base", "factors", "names", LEAVE_OUT, "design", "compare", "hooks"];
 const LEAVE_OUT: &str = "leave-out";
 
 /// An experiment, and what the plan of a run does not hold.
@@ -31,6 +33,33 @@ pub struct ExperimentJob {
     pub keys: Vec<KeySource>,
     /// Conditions that are impossible here; empty under [`ConditionSelection::All`].
     pub impossible: Vec<ExcludedCondition>,
+    /// What it was settled from, if its runs differ in `{port}`.
+    ported: Option<PortedFile>,
+}
+
+/// A file that names `{port}`.
+#[derive(Clone, Debug, PartialEq)]
+struct PortedFile {
+    name: String,
+    text: String,
+    selection: ConditionSelection,
+    environment: Environment,
+}
+
+impl ExperimentJob {
+    /// The condition at `place`, with a free port that is not in `used`, to which it is added.
+    ///
+    /// # Errors
+    /// If no port is free.
+    pub fn condition(&self, place: usize, used: &mut BTreeSet<u16>) -> Result<Cow<'_, ExperimentCondition>, Failure> {
+        let Some(PortedFile { name, text, selection, environment }) = &self.ported else {
+            return Ok(Cow::Borrowed(&self.experiment.conditions[place]));
+        };
+        let port = free_port(used).map_err(refused("find a free port"))?;
+        let environment = Environment { port: Some(port), ..environment.clone() };
+        let mut job = experiment(name, text, *selection, &environment)?;
+        Ok(Cow::Owned(job.experiment.conditions.swap_remove(place)))
+    }
 }
 
 /// Settles the `text` of the file with this name.
@@ -61,11 +90,16 @@ pub fn experiment_from(
     let kind = kind(file, field("kind"))?;
     let hooks = HookTemplates::of(section("hooks")?.map(|table| file.fields(table)).unwrap_or_default())?;
     let target = field(TARGET).map(|field| target(kind, &field)).transpose()?;
-    let options = KnownOptions::of(kind, named_in(&hooks, target.as_ref(), section("factors")?));
+    let named = named_in(&hooks, target.as_ref(), [section("base")?, section("factors")?]);
+    let names_port = named.contains(PORT);
+    let options = KnownOptions::of(kind, named);
     let base = section("base")?.map_or(Ok(Vec::new()), |table| options.base(file, table))?;
-    let factors = section("factors")?.map_or(Ok(Vec::new()), |table| options.factors(file, table))?;
+    let mut factors = section("factors")?.map_or(Ok(Vec::new()), |table| options.factors(file, table))?;
+    for name in section("names")?.map(|table| file.fields(table)).unwrap_or_default() {
+        rename(&name, &mut factors)?;
+    }
     hooks.expect_known(file, &factors)?;
-    expect_known_levels(file, &factors)?;
+    expect_known_levels(file, base.iter().chain(factors.iter().flat_map(|factor| &factor.values)), &factors)?;
     for factor in &factors {
         let is_same = |option: &&OptionValue| option.key == factor.key;
         if let Some(twice) = base.iter().chain(&target).find(is_same) {
@@ -76,7 +110,10 @@ pub fn experiment_from(
     let design = design(file, section("design")?.map(|table| file.fields(table)).unwrap_or_default())?;
     let contrasts = contrasts(file, kind, field("compare"), &factors)?;
     let left_out = left_out(file, field(LEAVE_OUT), &factors)?;
-    let lines = CommandLines { file, kind, target: target.as_ref(), base: &base, factors: &factors, hooks: &hooks };
+    let names_port = names_port && !factors.iter().any(|factor| factor.key == PORT);
+    let port = names_port.then(|| port_in(file, environment)).transpose()?;
+    let (target, port) = (target.as_ref(), port.as_ref());
+    let lines = CommandLines { file, kind, target, base: &base, factors: &factors, hooks: &hooks, port };
     let combinations = lines.combinations(&left_out);
     if let (true, Some(field)) = (combinations.is_empty(), field(LEAVE_OUT)) {
         return Err(field.error("no condition is left", "leave out fewer"));
@@ -86,21 +123,54 @@ pub fn experiment_from(
     let settled = lines.settle(combinations, selection, environment)?;
     let name = field("name").map(|field| experiment_name(&field)).transpose()?.unwrap_or_else(|| stem(source));
     let experiment = Experiment { name, kind, conditions: settled.conditions, design, contrasts };
-    Ok(ExperimentJob { experiment, combinations: named, keys: settled.keys, impossible: settled.impossible })
+    let ported = port.map(|_| PortedFile {
+        name: file.name.to_owned(),
+        text: text.to_owned(),
+        selection,
+        environment: environment.clone(),
+    });
+    Ok(ExperimentJob { experiment, combinations: named, keys: settled.keys, impossible: settled.impossible, ported })
 }
 
-/// The names in braces in hooks and in every `target`.
-fn named_in(hooks: &HookTemplates, target: Option<&OptionValue>, factors: Option<&DeTable<'_>>) -> BTreeSet<String> {
+/// What fills `{port}` in: that of `environment`, else an example.
+fn port_in(file: FileText<'_>, environment: &Environment) -> Result<OptionValue, FileError> {
+    let port = environment.port.map_or_else(|| free_port(&mut BTreeSet::new()), Ok);
+    let port = port
+        .map_err(|error| file.error(0, format!("no port is free for `{{{PORT}}}`: {error}"), "end other services"))?;
+    Ok(OptionValue { key: PORT.into(), text: port.to_string(), name: String::new(), words: Vec::new(), at: 0 })
+}
+
+/// Gives the level of `factors` that is the value of `field` its key as a name.
+fn rename(field: &Field<'_, '_, '_>, factors: &mut [Factor]) -> Result<(), FileError> {
+    let (name, level) = (field.key, field.text()?);
+    let mut levels: Vec<&mut OptionValue> = factors.iter_mut().flat_map(|factor| &mut factor.values).collect();
+    if levels.iter().any(|value| value.name == name) {
+        return Err(field.key_error(format!("two levels have the name `{name}`"), "give each a name of its own"));
+    }
+    let Some(named) = levels.iter().position(|value| value.text == level) else {
+        let known: Vec<&str> = levels.iter().map(|value| value.text.as_str()).collect();
+        return Err(field.error(format!("no factor has the level `{level}`"), suggestion(level, &known)));
+    };
+    levels[named].rename(name);
+    Ok(())
+}
+
+/// The names in braces in hooks, and in every `target` and `command`.
+fn named_in(
+    hooks: &HookTemplates,
+    target: Option<&OptionValue>,
+    sections: [Option<&DeTable<'_>>; 2],
+) -> BTreeSet<String> {
     let mut names = hooks.names();
     names.extend(target.into_iter().flat_map(|target| names_of_target(&target.text)));
-    for (key, value) in factors.into_iter().flatten() {
+    for (key, value) in sections.into_iter().flatten().flatten() {
         let names_of: fn(&str) -> BTreeSet<String> = match key.get_ref().as_ref() {
             TARGET => names_of_target,
-            key if is_of_a_run(key) => names_of_hook,
+            key if is_filled(key) => names_of_hook,
             _ => continue,
         };
-        let levels = value.get_ref().as_array().into_iter().flat_map(|levels| levels.iter());
-        names.extend(levels.filter_map(|level| level.get_ref().as_str()).flat_map(names_of));
+        let levels = value.get_ref().as_array().map_or(std::slice::from_ref(value), |levels| levels);
+        names.extend(levels.iter().filter_map(|level| level.get_ref().as_str()).flat_map(names_of));
     }
     names
 }
@@ -135,7 +205,7 @@ fn target(kind: Kind, field: &Field<'_, '_, '_>) -> Result<OptionValue, FileErro
         return Err(field.error("`target` is not text", hint));
     };
     let at = field.value.span().start;
-    Ok(OptionValue { key: TARGET.into(), text: text.into(), words: vec![text.into()], at })
+    Ok(OptionValue { key: TARGET.into(), text: text.into(), name: text.into(), words: vec![text.into()], at })
 }
 
 fn refuse_too_many_runs(

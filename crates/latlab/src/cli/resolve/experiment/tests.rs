@@ -2,7 +2,8 @@ use super::*;
 use crate::analysis::experiment::experiment_cost;
 use crate::cli::resolve::Environment;
 use crate::plan::{
-    BetweenBlocks, Experiment, Factors, HookAddress, Hooks, Kind, RunOrder, RunsRule, Target, Via, WaitFor, WakeupCpus,
+    BetweenBlocks, Experiment, Factors, HookAddress, Hooks, Kind, ReadyWhen, RunOrder, RunsRule, Target, Via,
+    WakeupCpus,
 };
 use crate::recipe::{Between, RECIPES, RecipeScale};
 use crate::units::Nanos;
@@ -124,11 +125,11 @@ fn services(factors: &str, text: &str) -> Vec<Vec<String>> {
 
 #[test]
 fn levels_of_a_hook_have_placeholders_too() {
-    let factors = "service=['./old {port}','./new {port}']\nport=[7000,7001]\nwait-for=['udp 127.0.0.1:{port}']";
+    let factors = "service=['./old {port}','./new {port}']\nport=[7000,7001]\nready=['udp:127.0.0.1:{port}']";
     let filled = [["./old", "7000"], ["./old", "7001"], ["./new", "7000"], ["./new", "7001"]];
     assert_eq!(services(factors, ""), filled);
-    let address = |port| Some(WaitFor::Udp(HookAddress { host: "127.0.0.1".into(), port }));
-    assert_eq!(hooks(factors, "")[1].wait_for, address(7001));
+    let address = |port| Some(ReadyWhen::Udp(HookAddress { host: "127.0.0.1".into(), port }));
+    assert_eq!(hooks(factors, "")[1].ready, address(7001));
     let spaced = services("service=['./a x{build}','./b']\nbuild=['new one']", "");
     assert_eq!(spaced, [vec!["./a", "xnew one"], vec!["./b"]]);
 }
