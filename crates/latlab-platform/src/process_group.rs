@@ -75,6 +75,11 @@ impl ProcessGroup {
         Ok(ProcessGroup { id, guard, end: None, is_finished: false, output: file, unkept: Some(output.to_owned()) })
     }
 
+    /// The id of its first process.
+    pub fn id(&self) -> u32 {
+        self.id.as_raw_pid().unsigned_abs()
+    }
+
     /// How its first process ended; `None` if it did not within `timeout`, or if `stop` was set. Calls `heartbeat` while it
     /// waits.
     pub fn wait(&mut self, timeout: Duration, stop: &AtomicBool, heartbeat: &mut dyn FnMut()) -> Option<&CommandEnd> {

@@ -209,6 +209,9 @@ pub struct RunFacts {
     /// Peak of latlab's resident memory in a run of a command: no execution has less.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub own_resident_bytes: Option<i64>,
+    /// Whether the host samples count a service that was started for the run as latlab's own.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub service_counted: bool,
     /// How the ends of a stream were set up; null without a stream.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stream: Option<StreamFacts>,

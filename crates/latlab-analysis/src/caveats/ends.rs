@@ -144,8 +144,8 @@ impl<'a> End<'a> {
         Some((foreign - worked(&others)?) as f64 / span.0 as f64 / cpus.len() as f64)
     }
 
-    /// Whether all work of the measurement on this host is counted as latlab's own. That of a reflector on this host that
-    /// was not started by this command is not.
+    /// Whether all work of the measurement on this host is counted as latlab's own. That of a reflector on this host is only
+    /// if latlab started it.
     fn is_own_work_known(&self) -> bool {
         let run = &self.manifest.run;
         let is_started_here = !matches!(self.manifest.spec.target, Target::Host { .. });
@@ -154,7 +154,7 @@ impl<'a> End<'a> {
         let is_loopback = address.starts_with("127.") || address.starts_with("[::1]");
         let is_this_host =
             is_loopback || own_address.is_some_and(|own| address.rsplit_once(':').is_some_and(|(peer, _)| peer == own));
-        is_started_here || self.side.is_peer() || !is_this_host
+        is_started_here || run.service_counted || self.side.is_peer() || !is_this_host
     }
 }
 

@@ -156,7 +156,8 @@ impl Lifecycle<'_> {
     fn sampling(&self, hosts: &Hosts, loads: &BackgroundLoads) -> SamplerSpec {
         let cpus = thread::available_parallelism().map_or(1, usize::from);
         let reflectors = hosts.peer.as_ref().map(Peer::own_processes).unwrap_or_default();
-        let own_processes = [reflectors, loads.own_processes()].concat();
+        let service = Vec::from_iter(self.target.service);
+        let own_processes = [reflectors, loads.own_processes(), service].concat();
         SamplerSpec { avoid_cpus: self.measuring_cpus(), own_processes, ..SamplerSpec::for_cpus(cpus) }
     }
 

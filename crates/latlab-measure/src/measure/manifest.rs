@@ -43,6 +43,7 @@ pub(super) fn opening_manifest(
         };
         manifest.peer = peer_facts(&spec.target, &manifest.here, peer.remote_host().map(RemoteHost::facts));
     }
+    manifest.run.service_counted = context.target.service.is_some();
     Ok(manifest)
 }
 

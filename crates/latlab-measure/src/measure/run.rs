@@ -31,6 +31,8 @@ pub struct RecordingTarget<'a> {
     pub command_line: Option<&'a CommandLine>,
     /// The position of these runs in an experiment; `None` outside of one.
     pub experiment: Option<&'a ExperimentFacts>,
+    /// The process of a service that was started for these runs: its work is no foreign load.
+    pub service: Option<u32>,
     /// Counts that are updated during the runs; `None` if no caller displays them.
     pub live: Option<&'a Arc<LiveProgress>>,
 }

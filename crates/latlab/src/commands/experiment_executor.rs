@@ -80,6 +80,7 @@ impl<'a> ExperimentExecutor<'a> {
             directory: None,
             command_line: None,
             experiment: Some(facts),
+            service: self.hooks.borrow().service_process(),
             live: Some(&live.progress),
         };
         let (start, condition) = (Instant::now(), condition_words(&due.key.factors));

@@ -242,6 +242,7 @@ impl OpenOutput {
             directory: self.directory.as_deref(),
             command_line: Some(command_line),
             experiment: None,
+            service: None,
             live: None,
         }
     }

@@ -194,6 +194,11 @@ impl HookRunner {
         self.service.as_mut().is_some_and(|service| service.end().is_some())
     }
 
+    /// The first process of the service, if there is one.
+    pub(crate) fn service_process(&self) -> Option<u32> {
+        self.service.as_ref().map(ProcessGroup::id)
+    }
+
     /// The failure of a service that has ended by itself.
     pub(crate) fn expect_service(&mut self) -> Result<(), HookError> {
         let Some(service) = &mut self.service else { return Ok(()) };

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::net::TcpListener;
 use std::path::Path;
+use std::process::{Child, Command};
 use std::time::Duration;
 
 use latlab::plan::Target;
@@ -14,7 +15,7 @@ use tempfile::TempDir;
 
 use crate::experiment::{directory_with, events, journal, only, runs};
 use crate::harness::{Finished, Latlab, contains, lacks};
-use crate::hooks::{processes_with, script};
+use crate::hooks::{processes_with, script, server};
 
 /// The recordings of the experiment in `directory`.
 fn recordings(directory: &Path) -> Vec<Recording> {
@@ -103,6 +104,7 @@ fn a_command_measures_services_each_at_a_port_of_its_own() {
         .collect();
     assert_eq!(ports.len(), 4, "{ports:?}");
     assert!(ports.iter().all(|port| port.parse::<u16>().is_ok()), "{ports:?}");
+    assert!(recordings(ran.directory()).iter().all(|recording| recording.manifest().run.service_counted));
     assert!(processes_with(&format!("{}/serve.py", directory.path().display())).is_empty());
 }
 
@@ -261,6 +263,33 @@ fn no_run_begins_after_the_budget() {
     assert_eq!(events(&lines, "finished").next().expect("an end")["over_budget"], true);
     let of = |name: &str| runs(&lines).iter().filter(|(began, _)| began["factors"]["command"] == name).count();
     assert!(of("old") > 0 && of("old").abs_diff(of("new")) < 2, "{} {}", of("old"), of("new"));
+}
+
+/// A process that computes until it is dropped.
+struct Busy(Child);
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn foreign_load_is_found_beside_a_service() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let echo = server(directory.path(), "echo", 0);
+    let busy = || Busy(Command::new("sh").args(["-c", "while :; do :; done"]).spawn().expect("sh(1)"));
+    let _busy = std::array::from_fn::<Busy, 4, _>(|_| busy());
+    let service = format!("{} {{port}}", echo.display());
+    let words = ["--names", "a,b", "--", "ping", "127.0.0.1:{port}", "--protocol", "echo", "-d", "2s"];
+    let ran = ab(&service, &service, &words).measured();
+    let runs = only(ran.directory()).join("runs");
+    let summary = Latlab::at(ran.directory()).args(["summary", "--json"]).arg(runs).measured().json();
+    let caveats = |summary: &Value| summary["caveats"].to_string();
+    let found =
+        summary["summaries"].as_array().expect("several").iter().filter(|one| caveats(one).contains("foreign-load"));
+    assert!(found.count() > 0, "{summary:#}");
 }
 
 #[test]

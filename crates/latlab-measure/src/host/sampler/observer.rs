@@ -1,5 +1,7 @@
 //! One sample of a host: the CPUs, and its environment (packet drops, temperatures, throttling).
 
+use std::fs;
+
 use latlab_sys::cpu_time;
 
 use super::preopened::{PreopenedNumber, PreopenedText};
@@ -11,6 +13,8 @@ use crate::host::root::HostRoot;
 /// The largest file of network counters that is read: usually a few KiB, with a thousand interfaces 120 KiB.
 const NETWORK_BYTES: usize = 1 << 18;
 const ZONES: &str = "sys/class/thermal";
+/// The unit of CPU times in /proc/PID/stat (USER_HZ).
+const TICK_NS: i64 = 10_000_000;
 /// The flags of a Raspberry Pi's firmware: under-voltage and throttling.
 const FIRMWARE: &str = "sys/devices/platform/soc/soc:firmware/get_throttled";
 
@@ -50,9 +54,27 @@ impl Observer {
     /// CPU time of this process, of its own processes that run, and of its children that ended; a child counts among the
     /// latter once it is waited for.
     fn own_ns(&self) -> Option<i64> {
-        let living = self.own_processes.iter().filter_map(|pid| cpu_time::of_process(*pid).ok());
+        let living = self.own_processes.iter().map(|pid| with_descendants(*pid));
         Some(cpu_time::of_this_process().ok()? + living.sum::<i64>() + cpu_time::of_ended_children().unwrap_or(0))
     }
+}
+
+/// CPU time of process `pid`, and of those that it and its descendants have started.
+fn with_descendants(pid: u32) -> i64 {
+    let ticks = |stat: String| -> Option<i64> {
+        // After the name, which may have blanks: cutime and cstime are the fields 16 and 17, counted from 1 (proc_pid_stat(5)).
+        let fields: Vec<&str> = stat.rsplit_once(')')?.1.split(' ').collect();
+        Some(fields.get(14)?.parse::<i64>().ok()? + fields.get(15)?.parse::<i64>().ok()?)
+    };
+    let ended = fs::read_to_string(format!("/proc/{pid}/stat")).ok().and_then(ticks).unwrap_or(0);
+    let tasks = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let children = tasks.filter_map(|task| fs::read_to_string(task.path().join("children")).ok());
+    let children: Vec<u32> = children.flat_map(|list| parsed(&list)).collect();
+    cpu_time::of_process(pid).unwrap_or(0) + ended * TICK_NS + children.into_iter().map(with_descendants).sum::<i64>()
+}
+
+fn parsed(list: &str) -> Vec<u32> {
+    list.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect()
 }
 
 /// Open files of the network and of the thermal framework.

@@ -144,6 +144,30 @@ mod tests {
     }
 
     #[test]
+    fn cpu_time_of_what_an_own_process_starts_counts_as_own() {
+        let started = std::process::Command::new("sh")
+            .args(["-c", "sh -c 'while :; do :; done' & echo $!; wait"])
+            .stdout(std::process::Stdio::piped())
+            .spawn();
+        let mut child = started.expect("a shell");
+        let mut line = String::new();
+        let mut output = std::io::BufReader::new(child.stdout.take().expect("a pipe"));
+        std::io::BufRead::read_line(&mut output, &mut line).expect("a line");
+        let grandchild = rustix::process::Pid::from_raw(line.trim().parse().expect("a number")).expect("a process");
+        let mut observer = Observer::new(&FakeHost::new().root, &[], &[child.id()]);
+        let own_ns = |observer: &mut Observer| observer.sample().host.own_ns.expect("a clock");
+        let first = own_ns(&mut observer);
+        let deadline = Monotonic.now() + Nanos::from_secs(60);
+        while own_ns(&mut observer) < first + 50_000_000 && Monotonic.now() < deadline {
+            thread::sleep(std::time::Duration::from_millis(2));
+        }
+        let living = own_ns(&mut observer);
+        rustix::process::kill_process(grandchild, rustix::process::Signal::KILL).expect("killed");
+        child.wait().expect("ended");
+        assert!(living >= first + 50_000_000, "{first} {living}");
+    }
+
+    #[test]
     fn cpu_time_of_own_processes_counts_as_own() {
         let child = std::process::Command::new("sh").args(["-c", "while :; do :; done"]).spawn().expect("a shell");
         let mut observer = Observer::new(&FakeHost::new().root, &[], &[child.id()]);
