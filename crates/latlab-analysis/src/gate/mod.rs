@@ -142,7 +142,10 @@ impl ExperimentGates {
     /// If one can never have it.
     pub fn expect_judgeable<'a>(&self, runs: impl Iterator<Item = &'a RunSpec> + Clone) -> Result<(), GateError> {
         self.values.expect_judgeable(runs.clone())?;
-        runs.into_iter().try_for_each(|run| self.changes.iter().try_for_each(|gate| gate.expect_planned(run)))
+        for run in runs {
+            self.changes.iter().try_for_each(|gate| gate.expect_planned(run))?;
+        }
+        Ok(())
     }
 
     /// The outcome of an experiment with these results.
