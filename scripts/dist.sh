@@ -162,8 +162,8 @@ package() {
 # From scratch: the program, its licences and nothing else. One manifest names the images of both architectures.
 image() {
     local manifest="latlab:$version" folder target container
-    mkdir -p dist/root/{data,tmp}
-    chmod 1777 dist/root/tmp
+    mkdir -p dist/image/data dist/image/tmp
+    chmod 1777 dist/image/tmp
     buildah rmi --force "$manifest" >/dev/null 2>&1 || true
     buildah manifest create "$manifest"
     for target in "${targets[@]}"; do
@@ -174,7 +174,7 @@ image() {
         buildah copy --quiet "$container" "$folder/latlab" /usr/bin/latlab
         buildah copy --quiet "$container" "$folder/licences" /usr/share/licenses/latlab
         # The store of recordings, a place for a volume; and one for temporary files.
-        buildah copy --quiet --chown 65532:65532 "$container" dist/root /
+        buildah copy --quiet --chown 65532:65532 "$container" dist/image /
         buildah config --arch "$deb" --os linux --user 65532:65532 --workingdir /data --port 9862/udp --env HOME=/ \
             --entrypoint '["/usr/bin/latlab"]' --cmd serve \
             --label org.opencontainers.image.title=latlab --label "org.opencontainers.image.version=$version" \
@@ -182,7 +182,7 @@ image() {
         buildah commit --quiet --rm --timestamp "$SOURCE_DATE_EPOCH" --manifest "$manifest" "$container"
     done
     buildah manifest push --all "$manifest" "oci-archive:dist/latlab-$version-image.tar:latlab:$version"
-    rm -r dist/root
+    rm -r dist/image
 }
 
 # Where the archives will be is known to the job that publishes them.

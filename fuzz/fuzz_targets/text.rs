@@ -57,7 +57,7 @@ fn numbers(content: &[u8]) {
 
 fn experiment_file(content: &[u8]) {
     let Ok(text) = std::str::from_utf8(content) else { return };
-    let environment = Environment { store: None, seed: 7, cores: None };
+    let environment = Environment { store: None, seed: 7, cores: None, port: None };
     match experiment("fuzz.toml", text, ConditionSelection::All, &environment) {
         Ok(job) => {
             let conditions = &job.experiment.conditions;

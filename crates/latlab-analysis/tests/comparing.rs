@@ -2,6 +2,8 @@
 //! `just simulate` prints the tables.
 #![allow(clippy::print_stdout, reason = "the tests print tables of the documentation")]
 
+#[path = "comparing/executions.rs"]
+mod executions;
 #[path = "comparing/looks.rs"]
 mod looks;
 #[path = "comparing/naive.rs"]

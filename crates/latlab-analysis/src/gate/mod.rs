@@ -2,18 +2,19 @@
 //! [`ChangeGate`]s the change between groups of runs. This file has what both share: states, reasons, operators, errors.
 
 mod change;
+mod experiment;
 mod value;
 
 pub use change::{ChangeGate, ChangeGateResult, UndecidedGate, change_gates_outcome, undecided_gates};
+pub use experiment::ExperimentGates;
 pub use value::{ExperimentGateResult, ValueGates, WorstRun};
 
 use thiserror::Error;
 
 use super::available::{AvailableFigures, FigureAbsence};
-use super::estimand::{Estimand, parse_estimand};
+use super::estimand::Estimand;
 use crate::diagnostics::{Explain, Failure, Outcome};
 use crate::metric::Metric;
-use crate::plan::RunSpec;
 use crate::plan::defaults::GATES_MAX;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -114,52 +115,6 @@ fn outcome_of(states: impl IntoIterator<Item = GateState>, is_strict: bool) -> O
         Some(GateState::Undecided) if is_strict => Outcome::AnswerIsNo,
         _ => Outcome::Done,
     }
-}
-
-/// The gates of an experiment: limits of figures of each run, and limits of changes between its conditions.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct ExperimentGates {
-    pub values: ValueGates,
-    pub changes: Vec<ChangeGate>,
-}
-
-impl ExperimentGates {
-    /// Parses `p99 <= 200us` as a limit of a figure, and `p99 <= +5%` as that of a change; `metric` is the one meant.
-    ///
-    /// # Errors
-    /// If one has another form.
-    pub fn parse(texts: &[String], is_strict: bool, metric: Metric) -> Result<ExperimentGates, GateError> {
-        expect_few_gates(texts)?;
-        let (changes, values): (Vec<String>, Vec<String>) = texts.iter().cloned().partition(|text| limits_change(text));
-        let changes =
-            changes.iter().map(|text| ChangeGate::parse(text, Some(metric.name()))).collect::<Result<_, _>>()?;
-        Ok(ExperimentGates { values: ValueGates::parse(&values, is_strict)?, changes })
-    }
-
-    /// Expects that the planned `runs` can have what the gates are about.
-    ///
-    /// # Errors
-    /// If one can never have it.
-    pub fn expect_judgeable<'a>(&self, runs: impl Iterator<Item = &'a RunSpec> + Clone) -> Result<(), GateError> {
-        self.values.expect_judgeable(runs.clone())?;
-        for run in runs {
-            self.changes.iter().try_for_each(|gate| gate.expect_planned(run))?;
-        }
-        Ok(())
-    }
-
-    /// The outcome of an experiment with these results.
-    pub fn outcome(&self, values: &[ExperimentGateResult], changes: &[ChangeGateResult]) -> Outcome {
-        let states = changes.iter().map(|result| result.state);
-        outcome_of(states.chain(values.iter().map(ExperimentGateResult::state)), self.values.is_strict())
-    }
-}
-
-/// Whether the limit of the gate `text` is a change in per cent; that of a ratio is one if it has a sign.
-fn limits_change(text: &str) -> bool {
-    let Ok(GateParts { estimand, limit, .. }) = GateParts::of(text, "") else { return false };
-    let is_ratio = matches!(parse_estimand(None, estimand), Ok(Estimand::Ratio(_)));
-    limit.ends_with('%') && (limit.starts_with(['+', '-', '−']) || !is_ratio)
 }
 
 /// How a figure is compared with the limit of a gate.

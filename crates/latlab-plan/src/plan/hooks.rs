@@ -29,7 +29,7 @@ pub struct Hooks {
     pub before_run: Option<HookCommand>,
     /// Runs while each run is measured.
     pub service: Option<HookCommand>,
-    /// When the run begins.
+    /// What a run waits for.
     pub ready: Option<ReadyWhen>,
     /// After each run, however it ended.
     pub after_run: Option<HookCommand>,
@@ -59,7 +59,7 @@ pub enum ReadyWhen {
     Command(HookCommand),
 }
 
-/// Host and port, as typed.
+/// Host and port of a socket, as typed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HookAddress {
     /// Name or address, without brackets.

@@ -53,14 +53,17 @@ impl<'a> ExperimentExecutor<'a> {
         hooks: HookRunner,
         signals: &'a SignalWatch,
         console: &'a Console,
-        budget: Option<Nanos>,
     ) -> Self {
-        let deadline = budget.map(|budget| Instant::now() + Duration::from_nanos(budget.0.unsigned_abs()));
         let remaining = RemainingTime::of(&job.experiment, conditions);
         let (stop_rule, shown, silent) = (StopRule::default(), BTreeSet::new(), RefCell::default());
         let hooks = RefCell::new(hooks);
-        let ports = BTreeSet::new();
+        let (ports, deadline) = (BTreeSet::new(), None);
         ExperimentExecutor { job, store, hooks, signals, console, stop_rule, remaining, shown, silent, ports, deadline }
+    }
+
+    /// Begins no further run when `budget` from now is used up.
+    pub(super) fn end_after(&mut self, budget: Nanos) {
+        self.deadline = Some(Instant::now() + Duration::from_nanos(budget.0.unsigned_abs()));
     }
 
     /// `None` if a signal ended it before anything was measured.

@@ -7,6 +7,7 @@ mod compare;
 mod completions;
 mod doctor;
 mod experiment_executor;
+mod experiment_reporter;
 mod export;
 mod export_figures;
 mod export_probes;
@@ -61,9 +62,9 @@ pub fn run(typed: impl IntoIterator<Item = OsString>) -> u8 {
 const FIRST_STEPS: &str = "\
 latlab measures how long a message takes, shows why, and tests whether a change made it better.
 Three things to try first:
-  latlab ping      round trips over loopback, for ten seconds
-  latlab doctor    what on this host would disturb a measurement, and the commands that help
-  latlab recipes   five published experiments, which `latlab run NAME` repeats
+  latlab ping                   round trips over loopback, for ten seconds
+  latlab doctor                 what on this host would disturb a measurement, and what helps
+  latlab run --ab ./old ./new   which of two programs is faster, and by how much
 `latlab help` lists all commands.
 ";
 

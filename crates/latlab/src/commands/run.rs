@@ -4,24 +4,24 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use super::compare::warn_of_undecided_changes;
 use super::experiment_executor::{ExperimentExecutor, end_cut_off_run, has_hooks};
+use super::experiment_reporter::Reporter;
 use super::observation_groups::located_in;
 use super::{Outcome, measure_and_report};
+use crate::analysis::ExperimentGates;
 use crate::analysis::comparison::{MISSING, RESTORE};
 use crate::analysis::experiment::{comparisons_asked, lost_baselines};
-use crate::analysis::{ExperimentGateResult, ExperimentGates, with_gates};
-use crate::cli::args::{GateArgs, ReportFormat, RunArgs};
+use crate::cli::args::GateArgs;
 use crate::cli::resolve::{
     self, AskedRecipe, ConditionSelection, Environment, ExperimentJob, RunJob, RunSource, TypedExperiment,
 };
 use crate::console::Console;
 use crate::diagnostics::{Explain, Failure, refused};
 use crate::experiment::{
-    self, ExperimentError, ExperimentOrigin, ExperimentRunner, ExperimentState, HookRunner, OpenExperiment,
-    PartialReport, ReportReader, RunPolicy, RunnerOutcome, StoreLock, in_one_line,
+    self, ExperimentError, ExperimentOrigin, ExperimentRunner, ExperimentState, HookRunner, OpenExperiment, RunPolicy,
+    StoreLock, in_one_line,
 };
-use crate::facts::{ExcludedCondition, RecipeFacts, RunOutcome};
+use crate::facts::{ExcludedCondition, RecipeFacts};
 use crate::host::HostRoot;
 use crate::measure::{absence_of, lacking_right};
 use crate::plan::defaults::EXPERIMENT_FILE_MAX_BYTES;
@@ -29,13 +29,10 @@ use crate::plan::{
     BetweenBlocks, CommandSpec, Experiment, ExperimentCondition, Kind, RunSpec, Target, condition_words,
 };
 use crate::platform::input_file;
-use crate::platform::ownership::{expect_own, quoted};
+use crate::platform::ownership::expect_own;
 use crate::recipe::{self, RECIPES};
 use crate::recording::Store;
-use crate::report::experiment::{
-    ExperimentPlan, SystemdUnit, json, markdown, plan, recipe, recipe_list, systemd_unit, text,
-};
-use crate::units::human::shell_word;
+use crate::report::experiment::{ExperimentPlan, SystemdUnit, plan, recipe, recipe_list, systemd_unit};
 
 pub(super) fn run(job: &RunJob, console: &Console) -> Result<Outcome, Failure> {
     let GateArgs { gate, gate_strict } = &job.typed.gates;
@@ -51,7 +48,7 @@ pub(super) fn run(job: &RunJob, console: &Console) -> Result<Outcome, Failure> {
     if job.typed.going_on.print_unit {
         return print_unit(&settled, job.typed.going_on.keep_going, console);
     }
-    let reporter = Reporter { settled: &settled, gates, typed: &job.typed, console };
+    let reporter = Reporter { job: &settled.job, gates, typed: &job.typed, console };
     if job.typed.going_on.dry_run {
         let not_measured = settled.not_measured(settled.state.as_ref());
         let planned = settled.plan(settled.state.as_ref(), &not_measured, true);
@@ -76,8 +73,8 @@ pub(super) fn run(job: &RunJob, console: &Console) -> Result<Outcome, Failure> {
     let begun = settled.plan(Some(open.state()), &not_measured, false);
     let conditions = begun.measured().conditions.len();
     let store = Store::open(&open.runs())?;
-    let mut executor =
-        ExperimentExecutor::new(&settled.job, conditions, store, hooks, &signals, console, job.typed.going_on.budget);
+    let mut executor = ExperimentExecutor::new(&settled.job, conditions, store, hooks, &signals, console);
+    job.typed.going_on.budget.iter().for_each(|budget| executor.end_after(*budget));
     console.lines(&plan(&ExperimentPlan { directory: Some(open.path()), ..begun }, style));
     measure_and_report::warn_of_real_time(plans(), console);
     let policy = RunPolicy {
@@ -450,154 +447,6 @@ fn print_unit(settled: &SettledExperiment, keep_going: bool, console: &Console) 
          add `User=` where the experiment needs no root",
     );
     Ok(Outcome::Done)
-}
-
-/// Shows the report of an experiment.
-struct Reporter<'a> {
-    settled: &'a SettledExperiment,
-    /// Judged when the experiment is finished.
-    gates: ExperimentGates,
-    typed: &'a RunArgs,
-    console: &'a Console,
-}
-
-/// What begins the experiment of `state`, behind `latlab run`.
-fn origin(state: &ExperimentState) -> String {
-    match &state.recipe {
-        _ if state.source.contains("--ab ") => state.source.clone(),
-        Some(recipe) => recipe.name.clone(),
-        None => quoted(Path::new(&state.source)),
-    }
-}
-
-/// Why the first `runs` of an experiment have ended it.
-fn silence(runs: usize, state: &ExperimentState) -> String {
-    let unanswered = state.runs_that(RunOutcome::Failed).filter(|run| run.complete).count();
-    match runs.saturating_sub(unanswered) {
-        0 => format!("none of the first {runs} runs has an answer; those that were measured count as lost"),
-        failed if failed == runs => format!("each of the first {runs} runs failed, and none of them is judged"),
-        failed => format!("{failed} of the first {runs} runs failed, and the others have no answer and count as lost"),
-    }
-}
-
-impl Reporter<'_> {
-    /// Shows how the runner ended, and the report. `signalled` is the outcome of a signal.
-    fn end(
-        &self,
-        end: RunnerOutcome,
-        directory: &Path,
-        state: &ExperimentState,
-        signalled: Option<Outcome>,
-    ) -> Result<Outcome, Failure> {
-        let (shown, done) = (quoted(directory), state.runs_done());
-        let runs = if done == 1 { "run" } else { "runs" };
-        // Text waits for the end of the experiment.
-        let show_document = || if self.typed.json.json { self.show(directory, state) } else { Ok(()) };
-        let stopped = |note: &str, failure| {
-            self.console.note(note);
-            // The failure that stopped it matters more than a recording that cannot be read.
-            let _ = show_document();
-            Err(failure)
-        };
-        match end {
-            RunnerOutcome::Finished => self.finish(directory, state),
-            RunnerOutcome::Reboot { block, progressed: false } => {
-                show_document()?;
-                Err(ExperimentError::SameBoot { path: directory.to_owned(), block }.into())
-            }
-            RunnerOutcome::Reboot { block, .. } => {
-                self.console.note(&format!(
-                    "block {} is done. Reboot, then continue with `latlab run {shown}`\n\
-                     To continue at boot with systemd, see `latlab run {shown} --print-unit`",
-                    block - 1
-                ));
-                show_document()?;
-                Ok(Outcome::Done)
-            }
-            RunnerOutcome::Interrupted => {
-                self.console.note(&format!("interrupted after {done} {runs}: `latlab run {shown}` continues"));
-                // The exit code is that of the interrupt, whether or not the report can be read.
-                let _ = self.show(directory, state);
-                Ok(signalled.unwrap_or(Outcome::Interrupted))
-            }
-            RunnerOutcome::Failed(failure) | RunnerOutcome::Silent { failure, .. } if signalled.is_some() => {
-                self.console.warning(&in_one_line(&failure), failure.hint.as_deref());
-                self.end(RunnerOutcome::Interrupted, directory, state, signalled)
-            }
-            RunnerOutcome::Failed(failure) => stopped(
-                &format!(
-                    "stopped after {done} {runs}: `latlab run {shown}` continues, with `--keep-going` past failures"
-                ),
-                failure,
-            ),
-            RunnerOutcome::Silent { runs, failure } => {
-                let (why, again) = (silence(runs, state), origin(state));
-                let note = format!(
-                    "stopped: {why}. `latlab run {shown}` continues, with `--keep-going` whether or not anything \
-                     answers; `latlab run --new {again}` begins afresh"
-                );
-                stopped(&note, failure)
-            }
-        }
-    }
-
-    /// Shows the report of a finished experiment with its warnings.
-    fn finish(&self, directory: &Path, state: &ExperimentState) -> Result<Outcome, Failure> {
-        let note = |text: &str| self.console.note(text);
-        let reader = ReportReader { gates: Some(&self.gates), ..self.reader(directory, state, &note) };
-        let partial = reader.read();
-        self.print(&partial)?;
-        let report = partial.report;
-        report.warnings().iter().for_each(|warning| self.console.warning(warning, None));
-        let undecided = report.gates.iter().filter_map(ExperimentGateResult::undecided_warning);
-        undecided.for_each(|warning| self.console.caveat(&warning));
-        warn_of_undecided_changes(&report.change_gates, self.console);
-        if state.recipe.is_some() {
-            for place in reader.unchanged_settings("offload")? {
-                self.console.warning(
-                    &format!("{place} before the run: rows with and without this setting are the same here"),
-                    Some("enable it with `ethtool -K`, and measure again"),
-                );
-            }
-        }
-        with_gates(report.outcome(), self.gates.outcome(&report.gates, &report.change_gates))
-    }
-
-    fn show(&self, directory: &Path, state: &ExperimentState) -> Result<(), Failure> {
-        self.print(&self.reader(directory, state, &|text| self.console.note(text)).read())
-    }
-
-    fn reader<'b>(
-        &'b self,
-        directory: &'b Path,
-        state: &'b ExperimentState,
-        note: &'b dyn Fn(&str),
-    ) -> ReportReader<'b> {
-        let ExperimentJob { experiment, impossible, .. } = &self.settled.job;
-        ReportReader { directory, state, experiment, impossible, shift: false, gates: None, note }
-    }
-
-    /// Prints the report. A document has what could be read even if something could not.
-    fn print(&self, PartialReport { report, failure }: &PartialReport) -> Result<(), Failure> {
-        if self.typed.json.json {
-            self.console.document(&json(report))?;
-        }
-        if let Some(failure) = failure {
-            return Err(failure.clone());
-        }
-        if !self.typed.json.json && !report.is_all_missing() && (report.is_judged() || report.gate_state().is_some()) {
-            if report.single_condition.is_some() {
-                let directory = shell_word(&report.directory);
-                self.console.note(&format!("one condition: `latlab summary {directory}` shows each run"));
-            }
-            let plot_width = self.console.plot_width();
-            self.console.data(&match self.typed.format.unwrap_or_default() {
-                ReportFormat::Text => text(report, plot_width, self.console.data_style()),
-                ReportFormat::Markdown => markdown(report, plot_width),
-            })?;
-        }
-        Ok(())
-    }
 }
 
 /// Shows one recipe, or lists all.
