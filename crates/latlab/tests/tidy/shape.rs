@@ -20,7 +20,7 @@ const CEILINGS: [(Measure, usize); 9] = [
     (Measure::TestLines, 50_600),
     (Measure::GoldenLines, 28_210),
     (Measure::ShortDocs, 81),
-    (Measure::MarkdownWords, 76_450),
+    (Measure::MarkdownWords, 75_000),
     (Measure::FilesInCircles, 0),
     (Measure::LongFunctions, 0),
     (Measure::LongFiles, 0),
