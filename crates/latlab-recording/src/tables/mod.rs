@@ -57,6 +57,7 @@ mod tests {
         let text = std::fs::read_to_string(path).expect("a document");
         let begin = text.find(&match table {
             RecordedTable::Values => "### Values of an imported log\n".to_owned(),
+            RecordedTable::Executions => "### Executions of a command\n".to_owned(),
             table => format!(". `{}`\n", table.file()),
         });
         let section = &text[begin.expect("a section")..];
