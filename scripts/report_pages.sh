@@ -63,7 +63,7 @@ check hostile '{"tail": {"line": 1, "dot": 100}, "percentiles": {"line": 1}, "ov
 # One probe has no plots.
 check one '{"page": {"figures": 0, "text": "Plots are missing: there is one probe."}}' "$work/one"
 # Five lost probes, and no delay.
-check silent '{"page": {"figures": 1, "text": "Plots of delays are missing: all of 5 probes were lost or late."},
+check silent '{"page": {"figures": 1, "text": "Plots of delays are missing: all of 5 probes count as lost or late."},
     "over-time": {"bar": 5}}' "$work/silent"
 # Equal delays, of one run and of five runs each.
 check equal '{"tail": {"line": 1, "dot": 1}, "percentiles": {"line": 1}, "histogram": {"bar": 1},
