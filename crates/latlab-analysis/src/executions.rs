@@ -35,7 +35,7 @@ const COUNTED: [Counted; 4] = [
     ("major_faults", |batch| &batch.major_faults),
 ];
 
-/// The figures of `source`; `None` if it is no run of a command.
+/// The figures of `source`; `None` if it is a run of another kind.
 pub(super) fn figures<S: ProbeSource>(source: &S) -> Result<Option<ExecutionFigures>, S::Error> {
     if source.manifest().kind != Kind::Command {
         return Ok(None);

@@ -86,7 +86,7 @@ fn failures_are_data_and_end_the_run_unless_ignored() {
         ),
         ("-n 2 --ignore-failure --timeout 50ms", &["sleep", "60"], 3, "timed out: 2"),
         ("-n 1", &["no-such-program"], 3, "no directory of PATH has such a program"),
-        ("-n 1", &["./missing"], 3, "there is no such file"),
+        ("-n 1", &["./missing"], 3, "the file does not exist"),
         ("-n 1", &["/"], 3, "it is a directory"),
         ("-n 1", &["./data"], 3, "it may not be executed"),
         ("-n 1", &[""], 2, "it has no name"),

@@ -77,7 +77,7 @@ fn a_command_of_a_file_has_factors_and_options() {
     let directory = directory_with(text);
     Latlab::at(directory.path()).line("run x.toml").measured();
     assert_eq!(recordings(directory.path()).len(), 4);
-    for (line, told) in [
+    for (line, message) in [
         ("count = 1", "COMMAND"),
         ("count = 1\ncommand = './{biuld}'", "`{biuld}` is not a factor"),
         ("command = \"x 'y\"", "a quotation mark is not closed"),
@@ -85,7 +85,7 @@ fn a_command_of_a_file_has_factors_and_options() {
         ("command = 'true'\ntarget = 'local'", "no key `target`"),
     ] {
         let file = format!("kind = 'command'\n[base]\n{line}\n");
-        Latlab::new().file("x.toml", file).line("run x.toml --dry-run").stderr(contains(told)).failure(2);
+        Latlab::new().file("x.toml", file).line("run x.toml --dry-run").stderr(contains(message)).failure(2);
     }
 }
 
@@ -173,7 +173,7 @@ from http.server import HTTPServer, SimpleHTTPRequestHandler
 HTTPServer(('127.0.0.1', port), SimpleHTTPRequestHandler).serve_forever()
 ",
     );
-    for (ready, told) in [
+    for (ready, message) in [
         ("line:never", "`service` wrote no such line"),
         ("http:{port}/none", "404"),
         ("tcp:1", "connection refused"),
@@ -185,16 +185,16 @@ HTTPServer(('127.0.0.1', port), SimpleHTTPRequestHandler).serve_forever()
             directory.path().display()
         );
         let lab = Latlab::new().file("x.toml", text).line("run x.toml").deadline(Duration::from_secs(120));
-        lab.stderr(contains("was not ready within 2 s")).stderr(contains(told)).failure(3);
+        lab.stderr(contains("was not ready within 2 s")).stderr(contains(message)).failure(3);
     }
-    for (ready, told) in [
+    for (ready, message) in [
         ("line:(", "is not a regular expression"),
         ("time:soon", "`time:2s`"),
         ("tcp:h", "has no port"),
-        ("listen:x", "`x` is no port"),
+        ("listen:x", "`x` must be a port"),
         ("tcp:0", "has no port"),
     ] {
-        ab("true", "false", &["--ready", ready, "--dry-run"]).stderr(contains(told)).failure(2);
+        ab("true", "false", &["--ready", ready, "--dry-run"]).stderr(contains(message)).failure(2);
     }
 }
 
@@ -310,7 +310,7 @@ fn an_interrupt_ends_the_measured_command() {
 
 #[test]
 fn what_cannot_be_meant_is_refused() {
-    for (words, told) in [
+    for (words, message) in [
         (&["--ab", "x", "y", "--ab-deploy", "--", "command", "-n", "2"][..], "each run executes them"),
         (&["--ab", "x", "y", "--names", "a"], "A and B need a name each"),
         (&["--ab", "x", "y", "--names", "a,a"], "A and B need a name each"),
@@ -318,10 +318,10 @@ fn what_cannot_be_meant_is_refused() {
         (&["--ab", "x", "y", "--", "command", "--nonsense"], "--nonsense"),
         (&["--ab", "x", "y", "--", "list"], "does not measure"),
     ] {
-        Latlab::new().arg("run").args(words).stderr(contains(told)).stderr(lacks("panicked")).failure(2);
+        Latlab::new().arg("run").args(words).stderr(contains(message)).stderr(lacks("panicked")).failure(2);
     }
-    for (names, told) in [("z = 'c'", "no factor has the level `c`"), ("b = 'a'", "two levels have the name `b`")] {
+    for (names, message) in [("z = 'c'", "no factor has the level `c`"), ("b = 'a'", "two levels have the name `b`")] {
         let file = format!("kind = 'command'\n[factors]\ncommand = ['a', 'b']\n[names]\n{names}\n");
-        Latlab::new().file("x.toml", file).line("run x.toml --dry-run").stderr(contains(told)).failure(2);
+        Latlab::new().file("x.toml", file).line("run x.toml --dry-run").stderr(contains(message)).failure(2);
     }
 }

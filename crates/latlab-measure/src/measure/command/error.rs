@@ -11,7 +11,7 @@ use crate::diagnostics::{Explain, Failure};
 /// Why executions of a command cannot begin, or ended early.
 #[derive(Debug, Error)]
 pub enum CommandError {
-    /// There is no such program, or none that can be executed.
+    /// The program is missing, or cannot be executed.
     #[error("cannot execute `{program}`")]
     Unusable { program: String, cause: &'static str, hint: &'static str },
     /// The kernel refused to start it, or to wait for it.

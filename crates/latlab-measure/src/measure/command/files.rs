@@ -35,7 +35,7 @@ pub(super) fn find(name: &str) -> Result<PathBuf, CommandError> {
     } else if is_path && Path::new(name).is_dir() {
         ("it is a directory", "name a program in it")
     } else if is_path {
-        ("there is no such file", "check the path")
+        ("the file does not exist", "check the path")
     } else {
         ("no directory of PATH has such a program", "check the name, or give a path; `--shell` knows built-in commands")
     };

@@ -284,7 +284,7 @@ fn ready(words: &[String]) -> Result<ReadyWhen, Refusal> {
         Some(("udp", to)) => address(to).map(ReadyWhen::Udp),
         Some(("tcp", to)) => address(to).map(ReadyWhen::Tcp),
         Some(("listen", port)) => {
-            port.parse().map(ReadyWhen::Listen).map_err(|_| error(format!("`{port}` is no port")))
+            port.parse().map(ReadyWhen::Listen).map_err(|_| error(format!("`{port}` must be a port")))
         }
         Some(("http", to)) => {
             let (to, path) = to.split_at(to.find('/').unwrap_or(to.len()));
