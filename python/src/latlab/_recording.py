@@ -126,7 +126,7 @@ class Recording:
 
     @property
     def kind(self) -> str:
-        """`ping`, `stream`, `wakeup` or `values`."""
+        """`ping`, `stream`, `wakeup`, `command` or `values`."""
         return str(self.manifest["kind"])
 
     @property
