@@ -1,4 +1,4 @@
-//! The formats of `latlab export` that have figures of whole runs: bins, HdrHistogram, numbers, Go benchmarks, Prometheus.
+//! The formats of `latlab export` that have figures of whole runs: bins, HdrHistogram, numbers and Go benchmarks.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
@@ -12,11 +12,9 @@ use crate::diagnostics::{Explain, Failure};
 use crate::experiment::observe;
 use crate::formats::export::benchstat::{self, BenchmarkLine};
 use crate::formats::export::hlog::{HlogError, HlogRun, HlogWriter};
-use crate::formats::export::prometheus::{self, PrometheusSeries};
 use crate::metric::Metric;
 use crate::plan::{Factors, Kind, heading_order};
 use crate::platform::parallel_map;
-use crate::probe::Fate;
 use crate::recording::{Column, ColumnSpec, ColumnType, Recording, UniformBatch, WordColumn};
 use crate::sample::INFINITE;
 use crate::units::human::{TimeUnit, counted, general};
@@ -420,63 +418,6 @@ pub(super) fn benchstat(
         export.console.warning(&text, None);
     }
     Ok(())
-}
-
-/// The series of each condition.
-pub(super) fn prometheus(
-    export: &Export<'_>,
-    metric_name: Option<&str>,
-    target: &mut OutputTarget<'_>,
-) -> Result<(), ExportBreak> {
-    let metric = metric(export, metric_name)?;
-    let mut places: BTreeMap<Vec<(String, String)>, usize> = BTreeMap::new();
-    let mut series: Vec<PrometheusSeries> = Vec::new();
-    let (mut without_losses, mut valueless) = (BTreeSet::new(), ValuelessRuns::default());
-    for run in measured(export) {
-        export.expect_no_signal()?;
-        let recording = Recording::open(&run.path)?;
-        let labels = levels(run);
-        let place = *places.entry(labels.clone()).or_insert(series.len());
-        if place == series.len() {
-            series.push(PrometheusSeries::of(labels));
-        }
-        let own = &mut series[place];
-        let sample = MetricSample::of(&recording, metric)?;
-        valueless.look_at(&recording, &sample)?;
-        own.add(metric, sample.values());
-        let began = run.is_start_known.then_some(run.started.as_secs_f64());
-        own.started = [own.started, began].into_iter().flatten().reduce(f64::max);
-        if !run.states_losses {
-            without_losses.insert(place);
-        } else if matches!(run.kind, Kind::Ping | Kind::Values) {
-            for (fate, probes) in fates(run, &recording)? {
-                *own.fates.entry(fate).or_default() += probes;
-            }
-        }
-    }
-    // Counters of some of its runs would be read as those of all.
-    without_losses.into_iter().for_each(|place: usize| series[place].fates.clear());
-    export.expect_no_signal()?;
-    prometheus::write(target, metric, &series)?;
-    valueless.warn(export, "", metric);
-    Ok(())
-}
-
-/// Measured probes by fate. A log of another tool has answered and lost ones only.
-fn fates(run: &ExportedRun, recording: &Recording) -> Result<Vec<(&'static str, u64)>, Failure> {
-    let counts = counted_run(recording)?.counts;
-    let known: &[Fate] = if run.is_imported { &[Fate::Answered, Fate::Lost] } else { &Fate::ALL };
-    let counted = |fate: &Fate| {
-        let probes = match fate {
-            Fate::Answered => counts.answered,
-            Fate::Late => counts.late,
-            Fate::Lost => counts.lost,
-            Fate::SendFailed => counts.send_failed,
-            Fate::NotSent => counts.not_sent,
-        };
-        (fate.word(), probes)
-    };
-    Ok(known.iter().map(counted).collect())
 }
 
 #[cfg(test)]

@@ -82,13 +82,12 @@ pub(super) struct ExportedRun {
     pub(super) is_excluded: bool,
     /// When it began, since the epoch; 0 if its manifest does not say so. Of a log without a start, when it was imported.
     pub(super) started: Duration,
-    pub(super) is_start_known: bool,
     pub(super) tables: Vec<RecordedTable>,
 }
 
 impl ExportedRun {
     fn of(recording: &Recording) -> Result<ExportedRun, Failure> {
-        let Manifest { run_id, kind, experiment, started_at, spec, run, .. } = recording.manifest();
+        let Manifest { run_id, kind, experiment, started_at, spec, .. } = recording.manifest();
         let canonical = recording.path().canonicalize().unwrap_or_else(|_| recording.path().to_owned());
         let name = canonical.file_name().map(|name| name.to_string_lossy().into_owned());
         let started = started_at
@@ -109,7 +108,6 @@ impl ExportedRun {
             states_losses: spec.knows_losses(),
             is_excluded: ExclusionReason::of(recording.manifest()).is_some(),
             started: started.unwrap_or_default(),
-            is_start_known: started.is_some() && run.import.as_ref().is_none_or(|import| import.start_known),
             tables: RecordedTable::ALL.into_iter().filter(|table| recording.can_have(*table)).collect(),
         })
     }

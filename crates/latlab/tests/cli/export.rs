@@ -230,25 +230,13 @@ fn ministat_reads_one_value_for_each_run() {
 }
 
 #[test]
-fn imported_probes_have_no_fate_that_their_log_cannot_state() {
-    let log = "0 1000 5000 5300 251000\n1 2001000 7005000 7005900 2241000\n4 3001000 9005000 9005500 3301000\n";
-    let lab = Latlab::new().file("log", log).line("import log --store s").success();
-    let metrics = Latlab::at(lab.directory()).line("export s --format prometheus").success().stdout;
-    for fate in ["late", "not_sent", "send_failed"] {
-        assert!(!metrics.contains(&format!("fate=\"{fate}\"")), "{metrics}");
-    }
-}
-
-#[test]
 fn a_file_is_replaced_if_it_is_such_an_export() {
     let ran = of_closed("export closed -o x.csv");
     let line = |line: &str| Latlab::at(ran.directory()).line(line);
     let first = fs::read(ran.directory().join("x.csv")).expect("written");
     line("export closed -o x.csv").success();
     assert_eq!(fs::read(ran.directory().join("x.csv")).expect("written"), first);
-    for format in
-        ["jsonl", "parquet", "hlog", "values", "benchstat", "prometheus", "roundtrip-csv", "irtt-json", "jitter"]
-    {
+    for format in ["jsonl", "parquet", "hlog", "values", "benchstat", "roundtrip-csv", "irtt-json", "jitter"] {
         let refused = line(&format!("export closed -o x.csv --format {format}"));
         refused
             .stderr(contains("nothing in it shows that latlab wrote it in this form"))
@@ -270,7 +258,7 @@ fn a_file_is_replaced_if_it_is_such_an_export() {
 fn a_full_disk_is_an_error_and_a_closed_pipe_is_not() {
     let lab = lab_with(&[("recordings/good/closed", "closed")]);
     let directory = lab.path("");
-    for line in ["export closed", "export closed --format parquet", "export closed --format prometheus"] {
+    for line in ["export closed", "export closed --format parquet"] {
         let full = File::options().write(true).open("/dev/full").expect("every Linux has it");
         let ran =
             Command::new(BINARY).args(line.split(' ')).current_dir(&directory).stdout(full).output().expect("runs");

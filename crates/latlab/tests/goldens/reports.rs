@@ -51,7 +51,6 @@ export 1.11-values --format hlog
 export closed --format benchstat
 export closed --format values --statistic mean --unit us
 export closed --format values --statistic p99.9
-export closed --format prometheus
 export x --format benchstat
 export closed 1.3-wakeup
 export closed 1.3-wakeup --kind wakeup --format values

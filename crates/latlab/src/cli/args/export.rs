@@ -30,9 +30,9 @@ pub struct ExportArgs {
 pub struct ExportContentArgs {
     /// Format [default: that of the end of FILE, else csv]
     ///
-    /// Every row: csv, jsonl or parquet, with the conditions of its run. Histograms: hlog for HdrHistogram, prometheus for
-    /// the textfile collector of node_exporter. Statistics of runs: values for ministat, benchstat for benchstat, jitter for mean
-    /// and standard deviation. Probes of one run: roundtrip-csv, four-times or irtt-json.
+    /// Every row: csv, jsonl or parquet, with the conditions of its run. Histograms: hlog for HdrHistogram. Statistics of
+    /// runs: values for ministat, benchstat for benchstat, jitter for mean and standard deviation. Probes of one run:
+    /// roundtrip-csv, four-times or irtt-json.
     #[arg(long, value_name = "FORMAT")]
     pub format: Option<ExportFormat>,
     /// Table of csv, jsonl and parquet [default: the main one of the kind]
@@ -89,8 +89,6 @@ pub enum ExportFormat {
     Values,
     /// Results of Go benchmarks, for benchstat.
     Benchstat,
-    /// Metrics for node_exporter.
-    Prometheus,
     /// Round trips of one run in seconds, with a header line.
     RoundtripCsv,
     /// Sequence number and four time stamps of each answered probe of one run, in ns.

@@ -59,9 +59,6 @@ pub enum ExportContent {
     Benchstat {
         metric: Option<String>,
     },
-    Prometheus {
-        metric: Option<String>,
-    },
     /// The probes of one run.
     Probes {
         form: ProbeForm,
@@ -100,7 +97,6 @@ fn format_of_end(path: &Path) -> Option<ExportFormat> {
         "jsonl" | "ndjson" => ExportFormat::Jsonl,
         "parquet" => ExportFormat::Parquet,
         "hlog" => ExportFormat::Hlog,
-        "prom" => ExportFormat::Prometheus,
         _ => return None,
     })
 }
@@ -120,7 +116,6 @@ fn content(typed: &ExportContentArgs, format: ExportFormat) -> Result<ExportCont
         (Some(format), _) => ExportContent::Rows { format, table: typed.table },
         (None, ExportFormat::Hlog) => ExportContent::Hlog { metric },
         (None, ExportFormat::Benchstat) => ExportContent::Benchstat { metric },
-        (None, ExportFormat::Prometheus) => ExportContent::Prometheus { metric },
         (None, ExportFormat::RoundtripCsv) => ExportContent::Probes { form: ProbeForm::RoundtripCsv },
         (None, ExportFormat::FourTimes) => ExportContent::Probes { form: ProbeForm::FourTimes },
         (None, ExportFormat::IrttJson) => ExportContent::Probes { form: ProbeForm::IrttJson },
@@ -183,7 +178,6 @@ mod tests {
             ("a -o x.NDJSON", rows(RowFormat::Jsonl)),
             ("a -o x.parquet --format csv", rows(RowFormat::Csv)),
             ("a -o x.txt", rows(RowFormat::Csv)),
-            ("a -o latlab.prom", ExportContent::Prometheus { metric: None }),
             ("a -o x.hlog --metric send_slip", ExportContent::Hlog { metric: Some("send_slip".into()) }),
             ("a --histogram", ExportContent::Bins { format: RowFormat::Csv, metric: None }),
         ] {
