@@ -1,9 +1,8 @@
 //! What latlab gives to other tools. Each format is pure: rows or figures in, bytes out; where the bytes go is the caller's.
 //!
-//! Rows (`lines`, `parquet`) share [`ExportSchema`] and [`RowsWriter`]; `probes` has the forms of other tools. `hlog` and
-//! `benchstat` take the figures of whole runs. What each format has: docs/export.md.
+//! Rows (`lines`, `parquet`) share [`ExportSchema`] and [`RowsWriter`]; `probes` has the forms of other tools. `hlog`
+//! takes the values of whole runs. What each format has: docs/export.md.
 
-pub mod benchstat;
 pub mod hlog;
 pub mod lines;
 pub mod parquet;

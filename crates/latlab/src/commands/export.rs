@@ -79,7 +79,6 @@ fn is_own(path: &Path, content: &ExportContent) -> io::Result<bool> {
             }
         },
         ExportContent::Hlog { .. } => "#[Logged with latlab ",
-        ExportContent::Benchstat { .. } => "pkg: latlab/",
         ExportContent::Probes { form: form @ (ProbeForm::RoundtripCsv | ProbeForm::IrttJson) } => form.heading(),
         ExportContent::Probes { form: ProbeForm::FourTimes }
         | ExportContent::Values { .. }
@@ -122,7 +121,6 @@ impl Export<'_> {
             }
             ExportContent::Probes { form } => export_probes::probes(self, *form, target),
             ExportContent::Jitter { metric, unit } => export_figures::jitter(self, metric.as_deref(), *unit, target),
-            ExportContent::Benchstat { metric } => export_figures::benchstat(self, metric.as_deref(), target),
         }
     }
 

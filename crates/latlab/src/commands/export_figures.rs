@@ -1,4 +1,4 @@
-//! The formats of `latlab export` that have figures of whole runs: bins, HdrHistogram, numbers and Go benchmarks.
+//! The formats of `latlab export` that have figures of whole runs: bins, HdrHistogram, numbers.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
@@ -7,10 +7,9 @@ use std::time::Duration;
 use super::exported_runs::{Export, ExportBreak, ExportedRun};
 use super::output_file::OutputTarget;
 use crate::analysis::comparison::{ObservedRun, RunFigure, levels_of_run, parse_estimand};
-use crate::analysis::{Estimand, MetricSample, Ratio, Statistic, Summary, SummaryOptions, summarise};
+use crate::analysis::{Estimand, MetricSample, Statistic, Summary, SummaryOptions, summarise};
 use crate::diagnostics::{Explain, Failure};
 use crate::experiment::observe;
-use crate::formats::export::benchstat::{self, BenchmarkLine};
 use crate::formats::export::hlog::{HlogError, HlogRun, HlogWriter};
 use crate::metric::Metric;
 use crate::plan::{Factors, Kind, heading_order};
@@ -352,72 +351,6 @@ fn decimal(ns: i64, unit: TimeUnit) -> String {
     }
     let (sign, ns) = (if ns < 0 { "-" } else { "" }, ns.unsigned_abs());
     format!("{sign}{}.{:0digits$}", ns / scale, ns % scale)
-}
-
-/// The unit of the share of lost probes.
-const LOSS_RATIO: &str = "loss-ratio";
-
-/// The figures of `metric` in a line of a Go benchmark with their units, the mean first.
-fn benchmark_figures(metric: Metric) -> Vec<(Statistic, String)> {
-    if metric.is_rate() {
-        return vec![(Statistic::Mean, "bit/s".into()), (Statistic::Quantile(0.5), "p50-bit/s".into())];
-    }
-    let figures = [
-        (Statistic::Mean, "ns/op"),
-        (Statistic::Quantile(0.5), "p50-ns"),
-        (Statistic::Quantile(0.9), "p90-ns"),
-        (Statistic::Quantile(0.99), "p99-ns"),
-        (Statistic::Quantile(0.999), "p99.9-ns"),
-        (Statistic::Max, "max-ns"),
-    ];
-    figures.map(|(statistic, unit)| (statistic, unit.to_owned())).into()
-}
-
-/// A line of a Go benchmark for each run that a comparison would compare.
-pub(super) fn benchstat(
-    export: &Export<'_>,
-    metric_name: Option<&str>,
-    target: &mut OutputTarget<'_>,
-) -> Result<(), ExportBreak> {
-    let metric = metric(export, metric_name)?;
-    let figures = benchmark_figures(metric);
-    let mut estimands: Vec<Estimand> = figures.iter().map(|(one, _)| Estimand::Statistic(metric, *one)).collect();
-    let mut units: Vec<String> = figures.into_iter().map(|(_, unit)| unit).collect();
-    if export.kind.has_target() {
-        estimands.push(Estimand::Ratio(Ratio::Loss));
-        units.push(LOSS_RATIO.into());
-    }
-    benchstat::write_header(target, metric)?;
-    let (mut valueless, mut infinite) = (ValuelessRuns::default(), vec![0; units.len()]);
-    for (run, observed) in export.runs.iter().zip(observed(export, &estimands)?) {
-        export.expect_no_signal()?;
-        if observed.excluded.is_some() {
-            continue;
-        }
-        // A result of the format has at least one value, and the first is the mean over what was answered.
-        if observed.figures.first().and_then(|mean| mean.value()).is_none() {
-            valueless.add(observed.losses.is_total());
-            continue;
-        }
-        let mut values = Vec::new();
-        for (place, (figure, unit)) in observed.figures.iter().zip(&units).enumerate() {
-            match figure {
-                RunFigure::Finite { value, .. } if unit != LOSS_RATIO || run.states_losses => {
-                    values.push((*value, unit.clone()));
-                }
-                RunFigure::Infinite => infinite[place] += 1,
-                RunFigure::Finite { .. } | RunFigure::Nothing => {}
-            }
-        }
-        let iterations = MetricSample::of(&Recording::open(&run.path)?, metric)?.finite();
-        benchstat::write_line(target, &BenchmarkLine { metric, levels: &levels(run), iterations, values: &values })?;
-    }
-    valueless.warn(export, "left out: ", metric);
-    for (unit, runs) in units.iter().zip(infinite).filter(|(_, runs)| *runs > 0) {
-        let text = format!("left out: {unit} of {}, which is infinite", counted(runs, "run"));
-        export.console.warning(&text, None);
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -105,7 +105,7 @@ fn every_text_of_a_manifest_is_printed_without_escapes() {
             run(home.path(), &line);
         }
         // CSV has no escapes: to a pipe it goes as it is.
-        for format in ["jsonl", "hlog", "benchstat"] {
+        for format in ["jsonl", "hlog"] {
             run(home.path(), &format!("export latlab-runs/R{number} --format {format}"));
         }
     }

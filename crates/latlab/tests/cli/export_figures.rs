@@ -64,9 +64,6 @@ fn losses_that_a_log_counts_in_its_totals_are_those_of_the_summary_in_every_figu
         assert_eq!(line("--format values --statistic p90"), "", "{metric}");
         assert!(line("--format hlog").contains("#[lost: 4]\n"), "{metric}");
         assert!(line("--histogram").contains(&format!("\n{metric},ns,,,4,")), "{metric}");
-        let benchmark = line("--format benchstat");
-        assert!(benchmark.contains(" 9 ") && benchmark.contains(" p50-ns "), "{benchmark}");
-        assert!(!benchmark.contains("p90-ns") && benchmark.contains(" loss-ratio\n"), "{benchmark}");
     }
     assert_eq!(described["quantiles"][0]["value"], json!(600.0));
     copy_directory(&home.path().join("logged"), &home.path().join("again"));

@@ -371,7 +371,7 @@ fn logs_that_ping_and_cyclictest_write_here_are_imported() {
     // A log that states its interval has no due times.
     let shown = Latlab::at(&directory).line("summary verbose.rec").success().stdout;
     assert!(shown.contains("wake-up latency") && shown.contains("n 100"), "{shown}");
-    for format in ["csv", "jsonl", "hlog", "values", "benchstat"] {
+    for format in ["csv", "jsonl", "hlog", "values"] {
         Latlab::at(&directory).line(&format!("export histogram.rec --format {format} -o out.{format}")).success();
     }
 }

@@ -48,10 +48,8 @@ export 1.11-values
 export 1.11-values --format jsonl
 export 1.11-values --format jitter
 export 1.11-values --format hlog
-export closed --format benchstat
 export closed --format values --statistic mean --unit us
 export closed --format values --statistic p99.9
-export x --format benchstat
 export closed 1.3-wakeup
 export closed 1.3-wakeup --kind wakeup --format values
 export closed stream-down --format hlog

@@ -15,12 +15,12 @@ use crate::source::{self, Source};
 
 /// The most that each measure may be. Lower these as the numbers fall; a ceiling that rises needs a reason in the commit.
 const CEILINGS: [(Measure, usize); 9] = [
-    (Measure::ShippedLines, 93_650),
+    (Measure::ShippedLines, 93_490),
     (Measure::ImportLines, 4_500),
-    (Measure::TestLines, 50_510),
-    (Measure::GoldenLines, 28_080),
+    (Measure::TestLines, 50_475),
+    (Measure::GoldenLines, 28_055),
     (Measure::ShortDocs, 81),
-    (Measure::MarkdownWords, 74_730),
+    (Measure::MarkdownWords, 74_620),
     (Measure::FilesInCircles, 0),
     (Measure::LongFunctions, 0),
     (Measure::LongFiles, 0),

@@ -31,8 +31,8 @@ pub struct ExportContentArgs {
     /// Format [default: that of the end of FILE, else csv]
     ///
     /// Every row: csv, jsonl or parquet, with the conditions of its run. Histograms: hlog for HdrHistogram. Statistics of
-    /// runs: values for ministat, benchstat for benchstat, jitter for mean and standard deviation. Probes of one run:
-    /// roundtrip-csv, four-times or irtt-json.
+    /// runs: values for ministat, jitter for mean and standard deviation. Probes of one run: roundtrip-csv, four-times or
+    /// irtt-json.
     #[arg(long, value_name = "FORMAT")]
     pub format: Option<ExportFormat>,
     /// Table of csv, jsonl and parquet [default: the main one of the kind]
@@ -87,8 +87,6 @@ pub enum ExportFormat {
     Hlog,
     /// Numbers, one on each line, for ministat.
     Values,
-    /// Results of Go benchmarks, for benchstat.
-    Benchstat,
     /// Round trips of one run in seconds, with a header line.
     RoundtripCsv,
     /// Sequence number and four time stamps of each answered probe of one run, in ns.

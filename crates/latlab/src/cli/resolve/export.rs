@@ -55,10 +55,6 @@ pub enum ExportContent {
         /// Its unit.
         unit: TimeUnit,
     },
-    /// A line of a Go benchmark for each run.
-    Benchstat {
-        metric: Option<String>,
-    },
     /// The probes of one run.
     Probes {
         form: ProbeForm,
@@ -115,7 +111,6 @@ fn content(typed: &ExportContentArgs, format: ExportFormat) -> Result<ExportCont
         (Some(format), _) if typed.histogram => ExportContent::Bins { format, metric },
         (Some(format), _) => ExportContent::Rows { format, table: typed.table },
         (None, ExportFormat::Hlog) => ExportContent::Hlog { metric },
-        (None, ExportFormat::Benchstat) => ExportContent::Benchstat { metric },
         (None, ExportFormat::RoundtripCsv) => ExportContent::Probes { form: ProbeForm::RoundtripCsv },
         (None, ExportFormat::FourTimes) => ExportContent::Probes { form: ProbeForm::FourTimes },
         (None, ExportFormat::IrttJson) => ExportContent::Probes { form: ProbeForm::IrttJson },
