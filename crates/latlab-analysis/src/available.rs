@@ -12,10 +12,12 @@ use crate::recording::reader::ProbeColumn;
 use crate::units::Nanos;
 
 /// The figures that a run can have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AvailableFigures {
     kind: Kind,
     main: Metric,
+    /// Those of the kind, or of a log of values its one.
+    metrics: Vec<Metric>,
     is_imported: bool,
     knows_losses: bool,
     is_scheduled: bool,
@@ -51,6 +53,7 @@ impl AvailableFigures {
         AvailableFigures {
             kind: spec.kind(),
             main: spec.metric(),
+            metrics: if spec.kind() == Kind::Values { vec![spec.metric()] } else { spec.metrics() },
             is_imported: spec.import().is_some(),
             knows_losses: spec.knows_losses(),
             is_scheduled: spec.schedule().interval().is_some(),
@@ -93,9 +96,7 @@ impl AvailableFigures {
     }
 
     pub fn metrics(&self) -> impl Iterator<Item = Metric> + '_ {
-        // The values of a log are of one metric.
-        let known = if self.kind == Kind::Values { std::slice::from_ref(&self.main) } else { self.kind.metrics() };
-        known.iter().copied().filter(|metric| self.absence_of(*metric).is_none())
+        self.metrics.iter().copied().filter(|metric| self.absence_of(*metric).is_none())
     }
 
     /// Why it can never have `estimand`; `None` if it can.
@@ -112,10 +113,7 @@ impl AvailableFigures {
 
     fn absence_of(&self, metric: Metric) -> Option<FigureAbsence> {
         let needs_stamps = matches!(metric, Metric::ReflectorDwell | Metric::RoundTripDelayLessDwell);
-        if self.kind == Kind::Values {
-            return (metric != self.main).then_some(FigureAbsence::Metric);
-        }
-        if !self.kind.metrics().contains(&metric) {
+        if !self.metrics.contains(&metric) {
             Some(FigureAbsence::Metric)
         } else if is_on_schedule(metric) && !self.is_scheduled {
             Some(if self.is_imported { FigureAbsence::Log } else { FigureAbsence::Schedule })

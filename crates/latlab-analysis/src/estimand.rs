@@ -109,8 +109,8 @@ impl Statistic {
         let is_unanswered = described.n > 0 && described.n == described.lost;
         let of_answered = |value: Option<f64>| if is_unanswered { RunFigure::Infinite } else { RunFigure::of(value) };
         match self {
-            Statistic::Min => of_answered(described.min.map(|min| min as f64)),
-            Statistic::Max => of_answered(described.max.map(|max| max as f64)),
+            Statistic::Min => of_answered(described.min),
+            Statistic::Max => of_answered(described.max),
             Statistic::Mean => of_answered(described.mean),
             Statistic::Stddev => of_answered(described.stddev),
             Statistic::Quantile(q) => match described.quantiles.iter().find(|quantile| quantile.q == q) {
@@ -132,7 +132,7 @@ impl Statistic {
         let (Some(max), Some(mean), 1..) = (described.max, described.mean, described.lost) else {
             return self.figure(described);
         };
-        let counted = (timeout.0 as f64).max(max as f64);
+        let counted = (timeout.0 as f64).max(max);
         let [lost, answered, all] = [described.lost, answered, described.n].map(|count| count as f64);
         let mean_of_all = (mean * answered + counted * lost) / all;
         let stddev = || {
@@ -216,8 +216,8 @@ impl Estimand {
         }
     }
 
-    /// Parses a value of it: a ratio, a rate in bits a second, or a time in ns, which may be negative if the metric is
-    /// signed.
+    /// Parses a value of it: a ratio, a rate in bits a second, a number with or without its unit, or a time in ns, which may be
+    /// negative if the metric is signed.
     pub(super) fn parse_value(&self, text: &str) -> Result<f64, ParseError> {
         let magnitude = |text: &str| human::parse_duration(text).map(|nanos| nanos.0 as f64);
         match self {
@@ -226,6 +226,7 @@ impl Estimand {
                 NetworkRate::Bits(bps) => Ok(bps as f64),
                 NetworkRate::Packets(_) => Err(human::bits_wanted(text)),
             },
+            Estimand::Statistic(metric, _) if !metric.is_time() => human::parse_number(text, metric.unit()),
             Estimand::Statistic(metric, _) => match text.strip_prefix(['-', '−']).filter(|_| metric.is_signed()) {
                 Some(text) => magnitude(text).map(|ns| -ns),
                 None => magnitude(text),

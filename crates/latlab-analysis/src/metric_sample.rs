@@ -106,7 +106,8 @@ impl MetricSample {
             | Metric::ElapsedTime
             | Metric::UserTime
             | Metric::SystemTime
-            | Metric::Delay => true,
+            | Metric::Delay
+            | Metric::Printed(_) => true,
             Metric::ReflectorDwell
             | Metric::SendSlip
             | Metric::WakeupLatency

@@ -1,5 +1,6 @@
 //! Singletons of recorded probes: one table defines every metric of a probe. Definitions in words: docs/metrics.md.
 
+use super::executions;
 use super::source::{ProbeSource, RowVisitor, for_each_measured, is_all_answered, value_at, values_of_all, visit_rows};
 use crate::metric::Metric;
 use crate::probe::Fate;
@@ -96,7 +97,7 @@ const fn definition(metric: Metric) -> Option<Definition> {
         Metric::ReflectorDwell => {
             Definition { span: DWELL, finite: &[Fate::Answered, Fate::Late], infinite: &[], ..ROUND_TRIP }
         }
-        Metric::OfferedRate | Metric::DeliveredRate | Metric::Delay => return None,
+        Metric::OfferedRate | Metric::DeliveredRate | Metric::Delay | Metric::Printed(_) => return None,
     })
 }
 
@@ -107,6 +108,9 @@ pub(super) fn is_on_schedule(metric: Metric) -> bool {
 
 /// The sample of `metric`: measured probes only, in the order of sending. May be empty.
 pub fn sample<S: ProbeSource>(source: &S, metric: Metric) -> Result<Sample, S::Error> {
+    if let Metric::Printed(printed) = metric {
+        return executions::printed(source, printed);
+    }
     let mut singletons = Singletons::of(metric, source.manifest());
     visit_rows(source, &mut [&mut singletons])?;
     Ok(singletons.sample())

@@ -6,7 +6,8 @@ use crate::plan::{Kind, Side};
 use crate::probe::{ExecutionFate, Fate, Phase};
 use crate::recording::manifest::Manifest;
 use crate::recording::reader::{
-    ExecutionBatch, IntColumn, ProbeBatch, ProbeColumn, Recording, RecordingError, ValueBatch, WakeupBatch, WordColumn,
+    ExecutionBatch, IntColumn, PrintedBatch, ProbeBatch, ProbeColumn, Recording, RecordingError, ValueBatch,
+    WakeupBatch, WordColumn,
 };
 
 pub trait ProbeSource {
@@ -29,6 +30,11 @@ pub trait ProbeSource {
 
     /// Passes every execution of a command to `visit`, in order of seq.
     fn visit_executions(&self, _visit: &mut dyn FnMut(&ExecutionBatch)) -> Result<(), Self::Error> {
+        Ok(())
+    }
+
+    /// Passes every number that a command printed to `visit`, in order of the executions.
+    fn visit_printed(&self, _visit: &mut dyn FnMut(&PrintedBatch)) -> Result<(), Self::Error> {
         Ok(())
     }
 
@@ -89,6 +95,13 @@ impl ProbeSource for Recording {
 
     fn visit_executions(&self, visit: &mut dyn FnMut(&ExecutionBatch)) -> Result<(), RecordingError> {
         for batch in self.executions()? {
+            visit(&batch?);
+        }
+        Ok(())
+    }
+
+    fn visit_printed(&self, visit: &mut dyn FnMut(&PrintedBatch)) -> Result<(), RecordingError> {
+        for batch in self.printed()? {
             visit(&batch?);
         }
         Ok(())

@@ -320,7 +320,9 @@ fn describe_others<S: ProbeSource>(
     let has_schedule = source.manifest().spec.schedule().interval().is_some();
     let kind = source.manifest().kind;
     let is_all_unanswered = metrics.get(&kind.metric()).is_some_and(|main| main.n == main.lost);
-    for metric in options.metrics.iter().copied().filter(|metric| kind.metrics().contains(metric)) {
+    let known = source.manifest().spec.metrics();
+    let is_asked = |metric: &Metric| matches!(metric, Metric::Printed(_)) || options.metrics.contains(metric);
+    for metric in known.into_iter().filter(is_asked) {
         let on_schedule = is_on_schedule(metric);
         if metrics.contains_key(&metric) || metric == Metric::Pdv || (on_schedule && !has_schedule) {
             continue;
@@ -337,20 +339,8 @@ fn describe_others<S: ProbeSource>(
 
 /// The description of `of` minus its own minimum: statistics of location move by it, those of scale stay.
 fn less_minimum(of: &Description) -> Description {
-    let minimum = of.min.unwrap_or(0);
-    let shift = |value: Option<f64>| value.map(|value| value - minimum as f64);
-    let mut pdv = of.clone();
-    pdv.min = of.min.map(|_| 0);
-    pdv.max = of.max.map(|max| max.saturating_sub(minimum));
-    pdv.mean = shift(of.mean);
-    let intervals = pdv.quantiles.iter_mut().filter_map(|quantile| quantile.interval.as_mut());
-    for interval in intervals.chain(pdv.mean_interval.as_mut()) {
-        (interval.low, interval.high) = (shift(interval.low), shift(interval.high));
-    }
-    for quantile in &mut pdv.quantiles {
-        (quantile.value, quantile.lower_bound) = (shift(quantile.value), shift(quantile.lower_bound));
-    }
-    pdv
+    let minimum = of.min.unwrap_or(0.0);
+    of.clone().relocated(|figure| figure - minimum)
 }
 
 fn host_samples<S: ProbeSource>(source: &S) -> Result<HostAccumulators, S::Error> {

@@ -91,6 +91,7 @@ impl ProbeBlock {
             | SpoolEvent::TimedOut { .. }
             | SpoolEvent::Woke { .. }
             | SpoolEvent::Executed(_)
+            | SpoolEvent::Printed(_)
             | SpoolEvent::Interval(_) => return,
         };
         self.places[(seq.0 - self.base) as usize].get_or_insert(row);

@@ -17,6 +17,7 @@ use super::tables::encode::TableWriter;
 use super::tables::executions::ExecutionBatch;
 use super::tables::file::TableFile;
 use super::tables::intervals::IntervalBatch;
+use super::tables::printed::PrintedBatch;
 use super::tables::recorded::{GROUP_ROWS, RecordedTable};
 use crate::diagnostics::{Caveat, Severity};
 use crate::facts::{Execution, StreamInterval};
@@ -65,6 +66,9 @@ pub(crate) fn conclude(
         (Kind::Command, _) => target.rows(spool, ExecutionBatch::of)?,
         _ => target.probes(spool, rules)?,
     };
+    let of_command = manifest.spec.command().filter(|_| RecordedTable::Printed.is_of(&manifest.spec));
+    let of_numbers =
+        of_command.map(|command| target.rows(spool, |rows| PrintedBatch::of(rows, command))).transpose()?;
     let of_probes = probe_rules(manifest).map(|rules| target.probes(spool, rules)).transpose()?;
     let host_rows = samples.map(|samples| target.write(samples.batches())).transpose()?;
     enter_counts(manifest, counts, rules.horizon);
@@ -76,6 +80,7 @@ pub(crate) fn conclude(
     manifest.wakeup_rows = of_wakeups.map(|counts| counts.rows);
     manifest.interval_rows = (manifest.kind == Kind::Stream).then_some(counts.rows);
     manifest.probe_rows = of_probes.map(|counts| counts.rows);
+    manifest.printed_rows = of_numbers.map(|counts| counts.rows);
     enter_damage(manifest, spool);
     enter_checksums(directory, manifest)?;
     let written = manifest_file::write(directory, manifest);
@@ -91,9 +96,14 @@ pub(crate) fn enter_damage(manifest: &mut Manifest, spool: &Spool) {
 
 /// The tables that the recording of `manifest` has, with their promised numbers of rows.
 pub(crate) fn tables_of(manifest: &Manifest) -> Vec<(RecordedTable, Option<u64>)> {
-    use RecordedTable::{Host, Probes, Wakeups};
+    use RecordedTable::{Host, Printed, Probes, Wakeups};
     let main = RecordedTable::of(manifest.kind);
-    let further = [(Wakeups, manifest.wakeup_rows), (Probes, manifest.probe_rows), (Host, manifest.host_rows)];
+    let further = [
+        (Wakeups, manifest.wakeup_rows),
+        (Probes, manifest.probe_rows),
+        (Printed, manifest.printed_rows),
+        (Host, manifest.host_rows),
+    ];
     let further = further.into_iter().filter(|(table, rows)| *table != main && rows.is_some());
     std::iter::once((main, manifest.rows)).chain(further).collect()
 }

@@ -139,7 +139,8 @@ impl ProbeTally {
             SpoolEvent::Woke { phase: Phase::Warmup, .. } => (),
             SpoolEvent::Executed(execution) => self.count_execution(execution),
             SpoolEvent::Arrived { seq, received, .. } => self.count_answer(seq, received),
-            SpoolEvent::Interval(_) | SpoolEvent::Gap { .. } | SpoolEvent::TimedOut { .. } => (),
+            SpoolEvent::Printed(_) | SpoolEvent::Interval(_) => (),
+            SpoolEvent::Gap { .. } | SpoolEvent::TimedOut { .. } => (),
         }
     }
 

@@ -3,7 +3,7 @@
 //! The loop records what happened and when; which answer was late or a duplicate is decided after the run, when events
 //! are joined into rows. Layout of the words: docs/recording.md, section 8.
 
-use crate::facts::{Execution, IntervalCounts, StreamEnd, StreamInterval};
+use crate::facts::{Execution, IntervalCounts, PrintedNumber, StreamEnd, StreamInterval};
 use crate::plan::Via;
 use crate::probe::{ExecutionFate, Phase, Seq};
 use crate::units::{Nanos, ReflectorClock, SenderClock, Stamp};
@@ -82,6 +82,8 @@ pub enum SpoolEvent {
     },
     /// A command was executed.
     Executed(Execution),
+    /// That execution printed a number.
+    Printed(PrintedNumber),
     /// Counts of one end of a stream in one interval.
     Interval(StreamInterval),
 }
@@ -101,6 +103,7 @@ const OFFERED: u64 = 8;
 const COUNTED: u64 = 9;
 /// Kind of an execution; 10 is a checksum.
 const EXECUTED: u64 = 11;
+const PRINTED: u64 = 12;
 /// 32 and 48 bits without a value: 4 billion drops in 100 ms, 78 hours of CPU time.
 const NO_DROPS: u32 = u32::MAX;
 const NO_CPU_TIME: u64 = (1 << 48) - 1;
@@ -148,6 +151,9 @@ impl SpoolEvent {
                 [head(7, phase, cpu, None), seq.0, word(Some(due)), word(Some(woke)), via as u64, 0, 0, 0]
             }
             SpoolEvent::Executed(execution) => execution_to_words(execution),
+            SpoolEvent::Printed(PrintedNumber { seq, metric, bits }) => {
+                [head(PRINTED, Phase::Measure, Some(metric), None), seq.0, bits, 0, 0, 0, 0, 0]
+            }
             SpoolEvent::Interval(interval) => interval_to_words(interval),
         }
     }
@@ -167,7 +173,7 @@ impl SpoolEvent {
             SpoolEvent::Interval(interval) if interval.end() == StreamEnd::Sender => {
                 Some(Stamp::from_nanos(interval.end_ns))
             }
-            SpoolEvent::Interval(_) | SpoolEvent::TimedOut { .. } => None,
+            SpoolEvent::Interval(_) | SpoolEvent::Printed(_) | SpoolEvent::TimedOut { .. } => None,
         }
     }
 
@@ -196,6 +202,10 @@ impl SpoolEvent {
             6 => SpoolEvent::TimedOut { seq, waited: Nanos(Some(a).filter(|waited| *waited < COUNT_MAX)? as i64) },
             7 => SpoolEvent::Woke { seq, phase, due: stamp(a)?, woke: stamp(b)?, cpu, via: *Via::ALL.get(c as usize)? },
             EXECUTED => SpoolEvent::Executed(execution_from_words(words)?),
+            PRINTED => {
+                let seq = Seq(Some(seq.0).filter(|seq| *seq < COUNT_MAX)?);
+                SpoolEvent::Printed(PrintedNumber { seq, metric: (head >> 16) as u16, bits: a })
+            }
             _ => return interval_from_words(words).map(SpoolEvent::Interval),
         })
     }
@@ -335,6 +345,7 @@ mod tests {
                 via: Via::ClockNanosleep,
             },
             SpoolEvent::Executed(EXECUTION),
+            SpoolEvent::Printed(PrintedNumber { seq: Seq(COUNT_MAX - 1), metric: 7, bits: (-0.5_f64).to_bits() }),
         ];
         for event in events {
             assert_eq!(SpoolEvent::from_words(event.to_words()), Some(event));
@@ -374,6 +385,7 @@ mod tests {
             [OFFERED, 0, 1, 2, 0, 0, PACKETS_MAX, 0],
             [COUNTED, 0, far, 2, 0, 0, 0, 0],
             [EXECUTED, COUNT_MAX, 1, 2, 0, 0, 0, 0],
+            [PRINTED, COUNT_MAX, 0, 0, 0, 0, 0, 0],
             [EXECUTED, 0, 1, far, 0, 0, 0, 0],
             [EXECUTED, 0, 1, 2, STAMP_MAX, 0, 0, 0],
             [EXECUTED | 3 << 16, 0, 1, 2, 0, 0, 0, 0],

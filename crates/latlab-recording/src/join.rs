@@ -13,7 +13,7 @@ use super::event::SpoolEvent;
 use super::spool::Spool;
 use super::tables::recorded::GROUP_ROWS;
 use super::tables::wakeups::WakeupBatch;
-use crate::facts::{Execution, StreamInterval};
+use crate::facts::{Execution, PrintedNumber, StreamInterval};
 use crate::plan::Via;
 use crate::probe::{Phase, Seq};
 use crate::units::{Nanos, SenderClock, Stamp};
@@ -188,6 +188,7 @@ impl FirstPass {
             SpoolEvent::TimedOut { .. }
             | SpoolEvent::Woke { .. }
             | SpoolEvent::Executed(_)
+            | SpoolEvent::Printed(_)
             | SpoolEvent::Interval(_) => (),
             SpoolEvent::Sent { seq, phase, .. }
             | SpoolEvent::SendFailed { seq, phase, .. }
@@ -216,6 +217,7 @@ fn departed(event: SpoolEvent) -> Option<Seq> {
         | SpoolEvent::TimedOut { .. }
         | SpoolEvent::Woke { .. }
         | SpoolEvent::Executed(_)
+        | SpoolEvent::Printed(_)
         | SpoolEvent::Interval(_) => None,
     }
 }
@@ -331,6 +333,12 @@ impl EventRow for StreamInterval {
 impl EventRow for Execution {
     fn of(event: SpoolEvent) -> Option<Execution> {
         if let SpoolEvent::Executed(execution) = event { Some(execution) } else { None }
+    }
+}
+
+impl EventRow for PrintedNumber {
+    fn of(event: SpoolEvent) -> Option<PrintedNumber> {
+        if let SpoolEvent::Printed(number) = event { Some(number) } else { None }
     }
 }
 

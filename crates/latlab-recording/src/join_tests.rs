@@ -129,7 +129,7 @@ fn naive(events: &[SpoolEvent], cut: bool) -> (Vec<ProbeRecord>, JoinCounts) {
             SpoolEvent::NotSent { seq, phase, due } => {
                 _ = rows.insert(seq, blank(seq, phase, Some(due), Fate::NotSent))
             }
-            SpoolEvent::Woke { .. } | SpoolEvent::Executed(_) | SpoolEvent::Interval(_) => (),
+            SpoolEvent::Woke { .. } | SpoolEvent::Executed(_) | SpoolEvent::Printed(_) | SpoolEvent::Interval(_) => (),
             SpoolEvent::Gap { events, .. } => counts.gap_events += events,
             SpoolEvent::TimedOut { seq, waited } => {
                 let refused = rows.get(&seq).is_some_and(|row| row.fate == Fate::SendFailed);

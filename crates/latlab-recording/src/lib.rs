@@ -53,8 +53,8 @@ pub use host_spool::HostLog;
 pub use import::ImportWriter;
 pub use live_delays::{LiveDelays, LiveSecond, SECONDS_KEPT};
 pub use reader::{
-    Column, ColumnSpec, ColumnType, ExecutionBatch, IntColumn, ProbeBatch, ProbeColumn, RecordedRows, RecordedTable,
-    Recording, UniformBatch, ValueBatch, WakeupBatch, WordColumn,
+    Column, ColumnSpec, ColumnType, ExecutionBatch, IntColumn, PrintedBatch, ProbeBatch, ProbeColumn, RecordedRows,
+    RecordedTable, Recording, UniformBatch, ValueBatch, WakeupBatch, WordColumn,
 };
 pub use ring::EventLog;
 pub use store::{Listing, ListingState, Store, entry_names, fresh_run_id, start_in_name, started_at};

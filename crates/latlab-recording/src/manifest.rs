@@ -212,6 +212,9 @@ pub struct RunFacts {
     /// Whether the host samples count a service that was started for the run as latlab's own.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub service_counted: bool,
+    /// Output of a command beyond its first MiB in each execution, in which no numbers were looked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub discarded_output_bytes: Option<u64>,
     /// How the ends of a stream were set up; null without a stream.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stream: Option<StreamFacts>,
@@ -285,6 +288,9 @@ pub struct Manifest {
     /// Rows in `probes.parquet` of a recording with `intervals.parquet`, once it is finished; null without one.
     #[serde(default)]
     pub probe_rows: Option<u64>,
+    /// Rows in `printed.parquet`, once it is finished; null without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub printed_rows: Option<u64>,
     /// Rows in `host.parquet`, once it is finished; null without one.
     #[serde(default)]
     pub host_rows: Option<u64>,
@@ -318,6 +324,7 @@ impl Manifest {
             rows: None,
             wakeup_rows: None,
             interval_rows: None,
+            printed_rows: None,
             probe_rows: None,
             host_rows: None,
             checksums: BTreeMap::new(),
@@ -353,7 +360,7 @@ impl Manifest {
     /// Forgets the numbers of rows and the checksums: the spool has the data.
     pub(super) fn clear_rows(&mut self) {
         (self.rows, self.wakeup_rows, self.interval_rows) = (None, None, None);
-        (self.probe_rows, self.host_rows) = (None, None);
+        (self.probe_rows, self.printed_rows, self.host_rows) = (None, None, None);
         self.checksums.clear();
     }
 }

@@ -9,6 +9,7 @@ use super::tables::column::IntColumn;
 use super::tables::executions::ExecutionBatch;
 use super::tables::host::HostBatch;
 use super::tables::intervals::IntervalBatch;
+use super::tables::printed::PrintedBatch;
 use super::tables::probes::ProbeBatch;
 use super::tables::values::ValueBatch;
 use super::tables::wakeups::WakeupBatch;
@@ -62,7 +63,7 @@ impl PossibleValues {
             }
             SpoolEvent::Interval(interval) => self.check_interval(&interval, 0).is_ok(),
             // A gap may have no instant, and a time-out is a span.
-            SpoolEvent::Gap { .. } | SpoolEvent::TimedOut { .. } => true,
+            SpoolEvent::Printed(_) | SpoolEvent::Gap { .. } | SpoolEvent::TimedOut { .. } => true,
         }
     }
 
@@ -152,6 +153,8 @@ impl Plausible for IntervalBatch {
 }
 
 impl Plausible for ValueBatch {}
+
+impl Plausible for PrintedBatch {}
 
 impl Plausible for HostBatch {}
 

@@ -22,7 +22,7 @@ use super::tables::file::TableFile;
 use super::tables::host::{HostBatch, SampleJoin};
 use super::tables::intervals::IntervalBatch;
 use crate::diagnostics::Explain;
-use crate::facts::{Execution, HostSample, StreamInterval};
+use crate::facts::{Execution, HostSample, PrintedNumber, StreamInterval};
 use crate::plan::{Kind, Side};
 use crate::platform::Directory;
 
@@ -30,6 +30,7 @@ use crate::platform::Directory;
 pub use super::error::RecordingError;
 pub use super::tables::column::{Column, ColumnSpec, ColumnType, IntColumn, UniformBatch, WordColumn};
 pub use super::tables::executions::ExecutionBatch;
+pub use super::tables::printed::PrintedBatch;
 pub use super::tables::probes::{ProbeBatch, ProbeColumn};
 pub use super::tables::recorded::RecordedTable;
 pub use super::tables::values::ValueBatch;
@@ -183,6 +184,21 @@ impl Recording {
         }
     }
 
+    /// The numbers that a command printed, in batches, in the order of its executions; none if none were asked for.
+    ///
+    /// # Errors
+    /// As for [`Recording::probes`].
+    pub fn printed(&self) -> Result<RecordedRows<PrintedBatch>, RecordingError> {
+        match (&self.rows, self.manifest.spec.command()) {
+            (RowSource::Spool(spool, _), Some(command)) => {
+                let command = command.clone();
+                let batch = move |rows: io::Result<Vec<PrintedNumber>>| Ok(PrintedBatch::of(&rows?, &command));
+                Ok(RecordedRows::from_spool(spool, SpooledRows::new(Arc::clone(spool)).map(batch)))
+            }
+            _ => self.batches(None),
+        }
+    }
+
     /// The values of an imported log in its order, in batches; none if it has instants.
     ///
     /// # Errors
@@ -238,6 +254,7 @@ impl Recording {
             RecordedTable::Probes => uniform(self.probes(&ProbeColumn::ALL)?),
             RecordedTable::Wakeups => uniform(self.wakeups()?),
             RecordedTable::Executions => uniform(self.executions()?),
+            RecordedTable::Printed => uniform(self.printed()?),
             RecordedTable::Intervals => uniform(self.interval_batches()?),
             RecordedTable::Values => uniform(self.values()?),
             RecordedTable::Host => uniform(self.host_batches()?),

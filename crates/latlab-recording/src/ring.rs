@@ -7,6 +7,7 @@
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::time::Duration;
 
 use super::event::{EVENT_WORDS, SpoolEvent};
 use crate::units::{Nanos, SenderClock, Stamp};
@@ -90,6 +91,14 @@ impl EventLog {
             return self.push_cold(event);
         }
         self.publish(event.to_words());
+    }
+
+    /// Waits until the ring has room for an event: for loops that are not armed.
+    pub fn wait_for_room(&mut self) {
+        while self.head == self.free_until {
+            std::thread::sleep(Duration::from_millis(1));
+            self.free_until = self.ring.tail.0.load(Ordering::Acquire) + self.ring.slots.len() as u64;
+        }
     }
 
     /// Number of events written to the ring since its creation.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::comparison::plain;
 use super::heading::title_of_run;
 use super::over_runs::{DescribedRuns, TableRow, columns_over_runs, heading, runs_of};
 use super::quantiles::{Cells, cells, column_above, column_of_two, rows_of_two};
@@ -22,13 +23,23 @@ const ALIKE: f64 = 1.25;
 
 /// Unit and divisor of formatted statistics.
 struct Scale {
-    unit: TimeUnit,
+    /// Of times; `None` of other numbers.
+    unit: Option<TimeUnit>,
     divisor: f64,
 }
 
 impl Scale {
-    fn figure(&self, ns: Option<f64>) -> String {
-        ns.map_or_else(|| ABSENT.into(), |ns| self.unit.figure(ns / self.divisor))
+    /// That of a printed metric, and its heading.
+    fn of_printed<'a>(metric: Metric, described: impl Iterator<Item = &'a Description>) -> (Scale, String) {
+        let unit = metric.is_time().then(|| unit_of(described));
+        let symbol = unit.map_or(metric.unit(), TimeUnit::symbol);
+        let heading = if symbol.is_empty() { metric.title().into() } else { format!("{}, {symbol}", metric.title()) };
+        (Scale { unit, divisor: 1.0 }, heading)
+    }
+
+    fn figure(&self, value: Option<f64>) -> String {
+        let shown = |value: f64| self.unit.map_or_else(|| plain(value), |unit| unit.figure(value / self.divisor));
+        value.map_or_else(|| ABSENT.into(), shown)
     }
 
     /// Formats as `±0.2` if both sides are similar, else with both ends: `68–81`.
@@ -40,7 +51,9 @@ impl Scale {
                 let ends = [low, high].map(|end| self.figure(Some(end)));
                 // If both ends are equal to three digits, their distance is shown.
                 if below.max(above) <= ALIKE * below.min(above) || ends[0] == ends[1] {
-                    format!("±{}", about(below.max(above) / self.divisor / self.unit.nanos()))
+                    let reach = below.max(above);
+                    let time = |unit: TimeUnit| about(reach / self.divisor / unit.nanos());
+                    format!("±{}", self.unit.map_or_else(|| plain(reach), time))
                 } else {
                     ends.join("–")
                 }
@@ -59,7 +72,7 @@ impl Scale {
             Column::Quantile(q) => described.quantiles.iter().find(|own| own.q == q).and_then(|own| own.interval),
             // No mean lies below the smallest value; the caveat `wide-mean` says why the interval does.
             Column::Mean => described.mean_interval.map(|it| {
-                let is_possible = |low: &f64| described.min.is_none_or(|min| *low >= min as f64);
+                let is_possible = |low: &f64| described.min.is_none_or(|min| *low >= min);
                 Interval { low: it.low.filter(is_possible), ..it }
             }),
             _ => None,
@@ -160,7 +173,7 @@ pub(super) fn across(summary: &Summary, showing: Showing) -> Vec<TableView> {
     let rows = [DescribedRuns::of_one(described)];
     let table = |title: &str, divisor: f64| {
         let mut columns =
-            columns_of_runs(&rows, &statistics(&quantiles_of(&rows), true), &Scale { unit, divisor }, true);
+            columns_of_runs(&rows, &statistics(&quantiles_of(&rows), true), &Scale { unit: Some(unit), divisor }, true);
         columns.push(column_above("", [unit.symbol().to_owned()]));
         TableView {
             note: n_and_lost(summary, described),
@@ -177,21 +190,22 @@ pub(super) fn across(summary: &Summary, showing: Showing) -> Vec<TableView> {
 
 /// Table of one scheduled run, one of a command, or one shown with every metric: a column for each metric, a row for each statistic.
 pub(super) fn down(summary: &Summary, showing: Showing) -> TableView {
-    let is_shown = |metric: &Metric| showing.every_metric || Metric::USUAL.contains(metric);
-    let shown: Vec<(Metric, &Description)> = summary
-        .kind
-        .metrics()
-        .iter()
-        .filter(|metric| is_shown(metric))
-        .filter_map(|metric| summary.metrics.get(metric).map(|described| (*metric, described)))
-        .collect();
+    let is_shown = |metric: &Metric| showing.every_metric || Metric::USUAL.contains(metric) || is_printed(metric);
+    let known = summary.spec.metrics().into_iter().filter(is_shown);
+    let shown: Vec<(Metric, &Description)> =
+        known.filter_map(|metric| summary.metrics.get(&metric).map(|described| (metric, described))).collect();
     let main = shown.iter().filter(|(metric, _)| *metric == summary.metric);
     let unit = unit_of(main.map(|(_, described)| *described));
     let mut groups = Vec::new();
     for (metric, described) in &shown {
-        groups.push(figures_down(summary, metric.title(), described, &Scale { unit, divisor: 1.0 }));
+        if is_printed(metric) {
+            let (scale, heading) = Scale::of_printed(*metric, std::iter::once(*described));
+            groups.push(figures_down(summary, &heading, described, &scale));
+            continue;
+        }
+        groups.push(figures_down(summary, metric.title(), described, &Scale { unit: Some(unit), divisor: 1.0 }));
         if showing.half && *metric == Metric::RoundTripDelay {
-            groups.push(figures_down(summary, HALF, described, &Scale { unit, divisor: 2.0 }));
+            groups.push(figures_down(summary, HALF, described, &Scale { unit: Some(unit), divisor: 2.0 }));
         }
     }
     let lost = unanswered_heading(std::iter::once(summary));
@@ -200,6 +214,10 @@ pub(super) fn down(summary: &Summary, showing: Showing) -> TableView {
     let legend = of_answered(summary, &shown.iter().map(|(metric, _)| *metric).collect::<Vec<_>>());
     let rows = labels.map(RowView::of).collect();
     TableView { corner: unit.symbol().into(), rows, groups, legend, ..TableView::default() }
+}
+
+fn is_printed(metric: &Metric) -> bool {
+    matches!(metric, Metric::Printed(_))
 }
 
 fn statistics_of(described: &Description) -> Vec<Column> {
@@ -253,11 +271,17 @@ pub(super) fn rows_of_runs(rows: &[TableRow<'_>], showing: Showing, of_condition
     };
     let group = |title: &str, all: &[DescribedRuns<'_>], divisor: f64| GroupView {
         heading: format!("{title}, {}", unit.symbol()),
-        columns: columns(all, &Scale { unit, divisor }),
+        columns: columns(all, &Scale { unit: Some(unit), divisor }),
     };
     groups.push(group(main.title(), &round_trips, 1.0));
     if showing.half && main == Metric::RoundTripDelay {
         groups.push(group(HALF, &round_trips, 2.0));
+    }
+    let printed: BTreeSet<Metric> = runs().flat_map(|run| run.metrics.keys().copied()).filter(is_printed).collect();
+    for metric in printed {
+        let all: Vec<DescribedRuns<'_>> = described(metric).collect();
+        let (scale, heading) = Scale::of_printed(metric, all.iter().flat_map(|row| &row.runs).flatten().copied());
+        groups.push(GroupView { heading, columns: columns(&all, &scale) });
     }
     let responses: Vec<DescribedRuns<'_>> = described(Metric::ResponseTime).collect();
     if responses.iter().any(|row| row.runs.iter().any(Option::is_some)) {
@@ -314,7 +338,7 @@ pub(super) fn by_cpu(summary: &Summary, name: &str) -> Option<TableView> {
     let unit = unit_of(by_cpu.iter().map(|(_, described)| described));
     let mut columns = vec![count_of(&described, "n", |described| described.n)];
     let statistics = statistics(&quantiles_of(&described), false);
-    columns.extend(columns_of_runs(&described, &statistics, &Scale { unit, divisor: 1.0 }, false));
+    columns.extend(columns_of_runs(&described, &statistics, &Scale { unit: Some(unit), divisor: 1.0 }, false));
     let title = format!("{} by CPU, {}", Metric::WakeupLatency.title(), unit.symbol());
     let rows = rows_of_two(by_cpu.iter().map(|(cpu, _)| cpu.to_string()));
     Some(TableView { corner: "CPU".into(), ..TableView::of(title_of_run(name, &title), rows, columns) })
@@ -326,7 +350,7 @@ pub(super) fn windows(summary: &Summary, name: &str) -> Option<TableView> {
     let windows = || summary.windows.iter().map(|window| &window.round_trip_delay);
     let described: Vec<DescribedRuns<'_>> = windows().map(DescribedRuns::of_one).collect();
     let unit = unit_of(windows());
-    let scale = Scale { unit, divisor: 1.0 };
+    let scale = Scale { unit: Some(unit), divisor: 1.0 };
     // Losses that a log states in its totals alone are in no window.
     let in_windows: u64 = windows().map(|window| window.lost).sum();
     let is_known = summary.knows_losses && (!summary.is_imported || in_windows == summary.counts.lost);

@@ -289,7 +289,7 @@ fn delays(stages: &[StageFigures], rate: PayloadRate<'_>, title: &str) -> Option
         let cells = with.iter().map(|(_, delay)| cells(of(delay), |ns| unit.figure(ns)));
         columns.push(column_of_two(&quantile(estimate.q), cells));
     }
-    columns.push(column("max", &|_, delay| or_absent(delay.max.map(|max| unit.figure(max as f64)))));
+    columns.push(column("max", &|_, delay| or_absent(delay.max.map(|max| unit.figure(max)))));
     let label = |(stage, _): &(&StageFigures, &Description)| match stage.share {
         Some(0.0) => "no stream".into(),
         Some(share) => percent(share),

@@ -41,8 +41,8 @@ fn sketched() -> Summary {
     let described = Description {
         n: 203_118,
         lost: 0,
-        min: Some(44_210),
-        max: Some(4_183_000),
+        min: Some(44_210.0),
+        max: Some(4_183_000.0),
         mean: Some(48_930.0),
         stddev: Some(6_120.0),
         effective_n: Some(120_000.0),

@@ -30,7 +30,7 @@ fn wakeups(found: &Coincidence) -> String {
         let figure = ColumnFigure::of(Column::Quantile(q), latency);
         format!("{} {}", quantile(q), in_words(figure, rounded))
     });
-    let figures = figures.chain(latency.max.map(|max| format!("max {}", span(Nanos(max)))));
+    let figures = figures.chain(latency.max.map(|max| format!("max {}", span(Nanos(max as i64)))));
     let figures: String = figures.map(|figure| format!(" · {figure}")).collect();
     format!("every {}{on} · n {}{figures}", span(found.interval_ns), grouped(latency.n))
 }

@@ -99,8 +99,8 @@ impl CountedSample {
         Description {
             n: self.n(),
             lost: self.infinite,
-            min: extremes.map(|(min, _)| min),
-            max: extremes.map(|(_, max)| max),
+            min: extremes.map(|(min, _)| min as f64),
+            max: extremes.map(|(_, max)| max as f64),
             mean,
             stddev: mean.and_then(|mean| self.stddev(mean)),
             effective_n: None,
@@ -185,7 +185,7 @@ mod tests {
     fn counts_beyond_memory_are_described() {
         let counted = CountedSample::of(vec![(3_000, 1 << 40), (2_000, 3 << 40), (9_000, 1), (3_000, 0)], 0);
         let described = counted.describe(&options());
-        assert_eq!((described.n, described.min, described.max), ((4 << 40) + 1, Some(2_000), Some(9_000)));
+        assert_eq!((described.n, described.min, described.max), ((4 << 40) + 1, Some(2_000.0), Some(9_000.0)));
         assert_eq!(
             described.quantiles.iter().map(|one| one.value).collect::<Vec<_>>()[2..5],
             [2_000.0, 3_000.0, 3_000.0].map(Some)

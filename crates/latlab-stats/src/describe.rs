@@ -33,8 +33,8 @@ pub struct Description {
     /// Infinite singletons.
     pub lost: u64,
     /// Smallest finite singleton. This and the next three are of finite singletons only; `None` without any.
-    pub min: Option<i64>,
-    pub max: Option<i64>,
+    pub min: Option<f64>,
+    pub max: Option<f64>,
     pub mean: Option<f64>,
     /// Sample standard deviation (n − 1); `None` below two, and if it was not asked for.
     pub stddev: Option<f64>,
@@ -52,6 +52,29 @@ pub struct Description {
 }
 
 impl Description {
+    /// The same with each figure of location replaced by `to` of it.
+    #[must_use]
+    pub fn relocated(mut self, to: impl Fn(f64) -> f64) -> Description {
+        let Description { min, max, mean, mean_interval, quantiles, .. } = &mut self;
+        let intervals = quantiles.iter_mut().filter_map(|quantile| quantile.interval.as_mut());
+        let ends = intervals.chain(mean_interval).flat_map(|interval| [&mut interval.low, &mut interval.high]);
+        ends.chain([min, max, mean]).for_each(|figure| *figure = figure.map(&to));
+        for quantile in quantiles {
+            (quantile.value, quantile.lower_bound) = (quantile.value.map(&to), quantile.lower_bound.map(&to));
+        }
+        self
+    }
+
+    /// The same in the unit of the metric, if it is of singletons times 10^`decimals`.
+    fn without_decimals(self, decimals: i32) -> Description {
+        if decimals == 0 {
+            return self;
+        }
+        // Parsing rounds once.
+        let shifted = |figure: f64| format!("{figure}e{}", -decimals).parse().unwrap_or(figure);
+        Description { stddev: self.stddev.map(shifted), ..self.relocated(shifted) }
+    }
+
     /// About how many singletons that depend on each other as these do would support all quantiles; `None` if these do.
     pub fn n_for_support(&self) -> Option<f64> {
         let tails = || self.quantiles.iter().filter(|one| !one.supported).map(|one| one.q.min(1.0 - one.q));
@@ -133,8 +156,8 @@ pub fn describe(sample: &Sample, options: &DescribeOptions) -> Description {
     Description {
         n: sample.n(),
         lost: sample.n() - extent.map_or(0, |extent| extent.count),
-        min: extent.map(|extent| extent.min),
-        max: extent.map(|extent| extent.max),
+        min: extent.map(|extent| extent.min as f64),
+        max: extent.map(|extent| extent.max as f64),
         mean,
         stddev,
         effective_n: dependence.map(|dependence| dependence.effective_n),
@@ -143,6 +166,7 @@ pub fn describe(sample: &Sample, options: &DescribeOptions) -> Description {
         slow_changes,
         rare_bursts: rare_bursts(dependence.as_ref(), &points),
     }
+    .without_decimals(sample.decimals)
 }
 
 /// The mean ± t standard errors. The end on the side to which the mean is skewed is farther out (Johnson 1978).
@@ -284,8 +308,8 @@ pub fn plain(sample: &Sample, quantiles: &[f64], with_stddev: bool) -> Descripti
     Description {
         n: sample.n(),
         lost: sample.n() - extent.map_or(0, |extent| extent.count),
-        min: extent.map(|extent| extent.min),
-        max: extent.map(|extent| extent.max),
+        min: extent.map(|extent| extent.min as f64),
+        max: extent.map(|extent| extent.max as f64),
         mean: extent.map(|extent| extent.mean()),
         stddev: spread.and_then(|spread| spread.stddev),
         effective_n: None,
@@ -294,6 +318,7 @@ pub fn plain(sample: &Sample, quantiles: &[f64], with_stddev: bool) -> Descripti
         slow_changes: None,
         rare_bursts: None,
     }
+    .without_decimals(sample.decimals)
 }
 
 fn points(sample: &Sample, quantiles: &[f64]) -> Vec<QuantileEstimate> {

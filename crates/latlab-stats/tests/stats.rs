@@ -118,7 +118,7 @@ fn figures_agree_with_numpy() {
         let value = estimate.value.expect("nothing is lost");
         assert!((value - expected).abs() < 1e-6, "q {}: {value}, NumPy has {expected}", estimate.q);
     }
-    assert_eq!((description.min, description.max), (Some(40_003), Some(49_965)));
+    assert_eq!((description.min, description.max), (Some(40_003.0), Some(49_965.0)));
     assert!((description.mean.expect("finite") - 44_735.043).abs() < 1e-9);
     assert!((description.stddev.expect("finite") - 2_836.719_724_249_285_7).abs() < 1e-9);
 }
@@ -155,6 +155,22 @@ fn losses_in_bursts_widen_the_interval_of_their_share() {
 }
 
 #[test]
+fn numbers_of_any_size_keep_their_digits() {
+    for (numbers, min, middle, max) in [
+        ([5.37, 0.001, 0.25], 0.001, 0.25, 5.37),
+        ([-2.5e-9, 1e-9, 0.0], -2.5e-9, 0.0, 1e-9),
+        ([7e300, 6e300, -1e300], -1e300, 6e300, 7e300),
+        ([0.0, 0.0, 0.0], 0.0, 0.0, 0.0),
+    ] {
+        let sample = Sample::of_numbers(Metric::Delay, &numbers.map(Some));
+        let found = plain(&sample, &[0.5], true);
+        assert_eq!((found.min, found.quantiles[0].value, found.max), (Some(min), Some(middle), Some(max)));
+    }
+    let failed = plain(&Sample::of_numbers(Metric::Delay, &[Some(1.5), None]), &[0.9], false);
+    assert_eq!((failed.n, failed.lost, failed.mean, failed.quantiles[0].value), (2, 1, Some(1.5), None));
+}
+
+#[test]
 fn degenerate_samples_have_the_figures_that_exist() {
     let all = |singletons: &[i64]| describe(&sample(singletons.to_vec()), &options(&[0.5, 0.99], true));
 
@@ -163,7 +179,7 @@ fn degenerate_samples_have_the_figures_that_exist() {
     assert!(empty.quantiles.iter().all(|q| q.value.is_none() && !q.lost && !q.supported && q.interval.is_none()));
 
     let one = all(&[-7]);
-    assert_eq!((one.min, one.max, one.mean, one.stddev), (Some(-7), Some(-7), Some(-7.0), None));
+    assert_eq!((one.min, one.max, one.mean, one.stddev), (Some(-7.0), Some(-7.0), Some(-7.0), None));
     assert_eq!((one.mean_interval, one.quantiles[0].value), (None, Some(-7.0)));
 
     let two = all(&[-10, 20]);

@@ -1,5 +1,7 @@
 //! The metrics: a table of their names, units and definitions.
 
+use std::sync::{Mutex, PoisonError};
+
 use serde::{Deserialize, Serialize};
 
 /// A metric. It has one singleton for each probe or pair of probes, wake-up, execution, or
@@ -35,6 +37,35 @@ pub enum Metric {
     SystemTime,
     /// A delay of a log that does not state between which two instants it is.
     Delay,
+    /// Numbers that a command prints.
+    #[serde(skip)]
+    Printed(PrintedMetric),
+}
+
+/// A metric that a user declared for the numbers that a command prints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PrintedMetric {
+    pub name: &'static str,
+    /// May be empty; `None` of times, which are in ns.
+    unit: Option<&'static str>,
+    pub higher_is_better: bool,
+}
+
+/// The metrics that were declared, each once, with texts that are kept for ever.
+static DECLARED: Mutex<Vec<PrintedMetric>> = Mutex::new(Vec::new());
+
+impl PrintedMetric {
+    /// The metric with these properties, which [`Metric::from_name`] knows from now on.
+    pub fn declare(name: &str, unit: Option<&str>, higher_is_better: bool) -> PrintedMetric {
+        let mut declared = DECLARED.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_it = |it: &&PrintedMetric| it.name == name && it.unit == unit && it.higher_is_better == higher_is_better;
+        if let Some(known) = declared.iter().find(is_it) {
+            return *known;
+        }
+        let kept = |text: &str| -> &'static str { String::leak(text.to_owned()) };
+        declared.push(PrintedMetric { name: kept(name), unit: unit.map(kept), higher_is_better });
+        declared[declared.len() - 1]
+    }
 }
 
 /// A row of the table of metrics.
@@ -53,11 +84,13 @@ enum Unit {
     SignedTime,
     /// Bits a second.
     Rate,
+    /// Any numbers in this unit.
+    Plain(&'static str),
 }
 
 impl Metric {
     const fn definition(self) -> Definition {
-        use Unit::{Rate, SignedTime, Time};
+        use Unit::{Plain, Rate, SignedTime, Time};
         let (name, title, unit) = match self {
             Metric::RoundTripDelay => ("round_trip_delay", "round trip delay", Time),
             Metric::RoundTripDelayLessDwell => {
@@ -75,6 +108,8 @@ impl Metric {
             Metric::UserTime => ("user_time", "user CPU time", Time),
             Metric::SystemTime => ("system_time", "system CPU time", Time),
             Metric::Delay => ("delay", "delay", SignedTime),
+            Metric::Printed(PrintedMetric { name, unit: None, .. }) => (name, name, SignedTime),
+            Metric::Printed(PrintedMetric { name, unit: Some(unit), .. }) => (name, name, Plain(unit)),
         };
         Definition { name, title, unit }
     }
@@ -112,9 +147,15 @@ impl Metric {
         Metric::SystemTime,
     ];
 
-    pub fn every() -> impl Iterator<Item = Metric> {
+    /// Those that no user declared.
+    pub fn built_in() -> impl Iterator<Item = Metric> {
         let known = Metric::PING.into_iter().chain(Metric::WAKEUP).chain(Metric::COMMAND);
         known.chain(Metric::STREAM).chain([Metric::Delay])
+    }
+
+    pub fn every() -> impl Iterator<Item = Metric> {
+        let declared = DECLARED.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        Metric::built_in().chain(declared.into_iter().map(Metric::Printed))
     }
 
     /// The name in JSON, in `--gate` and in `compare`.
@@ -129,23 +170,37 @@ impl Metric {
 
     /// Whether its singletons may be negative: differences of delays, or of times of two clocks.
     pub const fn is_signed(self) -> bool {
-        matches!(self.definition().unit, Unit::SignedTime)
+        matches!(self.definition().unit, Unit::SignedTime | Unit::Plain(_))
     }
 
-    /// Whether its singletons are bits a second instead of nanoseconds.
+    /// Whether its singletons are nanoseconds.
+    pub const fn is_time(self) -> bool {
+        matches!(self.definition().unit, Unit::Time | Unit::SignedTime)
+    }
+
+    /// Whether a larger figure is a better one.
+    pub const fn is_higher_better(self) -> bool {
+        self.is_rate() || matches!(self, Metric::Printed(PrintedMetric { higher_is_better: true, .. }))
+    }
+
+    /// Whether its singletons are bits a second.
     pub const fn is_rate(self) -> bool {
         matches!(self.definition().unit, Unit::Rate)
     }
 
     /// The unit of its singletons, in JSON.
     pub const fn unit(self) -> &'static str {
-        if self.is_rate() { "bit/s" } else { "ns" }
+        match self.definition().unit {
+            Unit::Time | Unit::SignedTime => "ns",
+            Unit::Rate => "bit/s",
+            Unit::Plain(unit) => unit,
+        }
     }
 
     /// The metric of that name, in which `_`, `-` and spaces are equal.
     pub fn from_name(name: &str) -> Option<Metric> {
         let wanted = name.trim().to_ascii_lowercase().replace(['-', ' '], "_");
-        Metric::every().find(|metric| metric.name() == wanted)
+        Metric::every().find(|metric| metric.name().eq_ignore_ascii_case(&wanted))
     }
 }
 

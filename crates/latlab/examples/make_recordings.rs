@@ -314,6 +314,7 @@ fn command(run_id: &str) -> Manifest {
         output: CommandOutput::File("out".into()),
         timeout_ns: Some(Nanos::from_secs(1)),
         ignore_failure: true,
+        printed: Vec::new(),
     };
     let mut manifest = runs::manifest(run_id);
     manifest.command = Some(CommandLine::of(&["latlab", "command", "--", "grep", "-c", "two words", "file"]));

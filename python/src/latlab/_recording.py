@@ -21,13 +21,14 @@ if TYPE_CHECKING:
     import pandas
     import polars
 
-TABLES = ("probes", "wakeups", "executions", "intervals", "values", "host")
+TABLES = ("probes", "wakeups", "executions", "printed", "intervals", "values", "host")
 _MAIN = {"ping": "probes", "wakeup": "wakeups", "stream": "intervals", "values": "values", "command": "executions"}
 _MAIN_METRIC = {"ping": "round_trip_delay", "wakeup": "wakeup_latency", "stream": "delivered_rate"}
 # The members of the manifest that have the number of rows of a table.
 _ROWS = {
     "probes": "probe_rows",
     "wakeups": "wakeup_rows",
+    "printed": "printed_rows",
     "intervals": "interval_rows",
     "host": "host_rows",
 }

@@ -107,7 +107,7 @@ pub(super) const RULES: &[Rule<Run<'_>>] = &[
                 "the {confidence} interval of the mean {metric} begins below the smallest value: too few independent \
                  values for so long a tail"
             );
-            (interval.low? < described.min? as f64).then_some((Note, message))
+            (interval.low? < described.min?).then_some((Note, message))
         },
         effect: "no mean is so low; the upper end may be too low as well",
         hint: |_| "more values; p50 depends less on the largest of them".into(),

@@ -13,7 +13,6 @@ use super::request::{ComparisonOptions, ComparisonRequest, Quantity};
 use super::row::{ComparedFigure, ComparisonRow, Subject, decide};
 use super::verdict::{Comparison, FigureScale};
 use crate::diagnostics::Caveat;
-use crate::estimand::Estimand;
 use crate::metric::Metric;
 use crate::plan::Kind;
 use crate::stats::{GroupBlocks, Outline, PrecisionGoal, reached};
@@ -37,12 +36,11 @@ pub struct Comparisons {
 }
 
 impl Comparisons {
-    /// The metric whose singletons the first quantity summarises; `None` of numbers, and of shares only.
+    /// The metric whose singletons the first quantity summarises; `None` of numbers, of shares only, and
+    /// if a command printed them: these have no whole values.
     pub fn distributed_metric(&self) -> Option<Metric> {
-        self.quantities.iter().find_map(|quantity| match quantity {
-            Quantity::Of(Estimand::Statistic(metric, _)) => Some(*metric),
-            Quantity::Of(Estimand::Ratio(_)) | Quantity::Value => None,
-        })
+        let first = self.quantities.iter().find_map(Quantity::metric);
+        first.filter(|metric| !matches!(metric, Metric::Printed(_)))
     }
 }
 

@@ -465,7 +465,7 @@ pub fn expect_one_kind(runs: &[ObservedRun], estimands: &[Estimand]) -> Result<(
 fn metrics_of(runs: &[ObservedRun], kind: Kind) -> Vec<Metric> {
     let of_run = |figures: &AvailableFigures| match kind {
         Kind::Values => vec![figures.main()],
-        _ if figures.is_imported() => figures.metrics().collect(),
+        _ if figures.is_imported() || kind == Kind::Command => figures.metrics().collect(),
         _ => kind.metrics().to_vec(),
     };
     let mut known = Vec::new();

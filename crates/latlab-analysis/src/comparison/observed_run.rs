@@ -15,7 +15,7 @@ use crate::ping::RunPlacement;
 use crate::plan::{Factors, Kind, RunSpec, defaults};
 use crate::recording::manifest::{Manifest, RunEnding};
 use crate::sample::Sample;
-use crate::singletons::Singletons;
+use crate::singletons::{Singletons, sample};
 use crate::source::{ProbeSource, RowVisitor, visit_rows};
 use crate::stats::{DescribeOptions, Description, plain};
 use crate::stream::StreamAccumulator;
@@ -230,7 +230,7 @@ impl ObservedRun {
         let mut metrics: Vec<Metric> = Vec::new();
         for estimand in estimands {
             if let Estimand::Statistic(metric, _) = estimand
-                && kind.metrics().contains(metric)
+                && spec.metrics().contains(metric)
                 && !metrics.contains(metric)
             {
                 metrics.push(*metric);
@@ -248,7 +248,10 @@ impl ObservedRun {
         counts.add_lost(source.manifest().lost_without_row());
         let of_sample =
             |sample: Sample| described_of(sample.metric, &MetricSample::of_main(sample, source.manifest()), estimands);
-        let described: Vec<Description> = samples.into_iter().map(|one| of_sample(one.sample())).collect();
+        let mut described: Vec<Description> = samples.into_iter().map(|one| of_sample(one.sample())).collect();
+        for (place, metric) in metrics.iter().enumerate().filter(|(_, metric)| matches!(metric, Metric::Printed(_))) {
+            described[place] = of_sample(sample(source, *metric)?);
+        }
         let deadline = counts.deadline(spec.judging.deadline_ns);
         let figure = |estimand: &Estimand, of: &dyn Fn(Statistic, &Description) -> RunFigure| match estimand {
             Estimand::Ratio(Ratio::Loss) if !spec.knows_losses() => RunFigure::Nothing,
@@ -263,8 +266,12 @@ impl ObservedRun {
         let of_command = || spec.command().and_then(|command| command.timeout_ns);
         let timeout = spec.ping().map(|ping| ping.timeout_ns).or_else(of_command).unwrap_or(Nanos::ZERO);
         let plain = |estimand| figure(estimand, &|statistic, described| statistic.figure(described));
-        let with_losses =
-            |estimand| figure(estimand, &|statistic, described| statistic.figure_with_losses(described, timeout));
+        let with_losses = |estimand| {
+            // A number that was not printed has no time-out.
+            let is_printed = matches!(estimand, &Estimand::Statistic(Metric::Printed(_), _));
+            let timeout = if is_printed { Nanos::ZERO } else { timeout };
+            figure(estimand, &|statistic, described| statistic.figure_with_losses(described, timeout))
+        };
         let losses = if kind == Kind::Wakeup { RunLosses::default() } else { RunLosses::of(&counts.counts, spec) };
         let figures: Vec<RunFigure> = estimands.iter().map(plain).collect();
         let figures_with_losses: Vec<RunFigure> = estimands.iter().map(with_losses).collect();

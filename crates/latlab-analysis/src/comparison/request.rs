@@ -65,14 +65,19 @@ impl Quantity {
         matches!(self, Quantity::Of(Estimand::Ratio(_)))
     }
 
+    /// The metric of which it is a statistic.
+    pub const fn metric(&self) -> Option<Metric> {
+        if let Quantity::Of(Estimand::Statistic(metric, _)) = self { Some(*metric) } else { None }
+    }
+
     /// Whether it is a time in ns.
     pub const fn is_time(&self) -> bool {
-        matches!(self, Quantity::Of(Estimand::Statistic(metric, _)) if !metric.is_rate())
+        matches!(self.metric(), Some(metric) if metric.is_time())
     }
 
     /// Whether it is a rate in bits a second.
     pub const fn is_rate(&self) -> bool {
-        matches!(self, Quantity::Of(Estimand::Statistic(metric, _)) if metric.is_rate())
+        matches!(self.metric(), Some(metric) if metric.is_rate())
     }
 
     /// The quantile in (0, 1), if it is one.

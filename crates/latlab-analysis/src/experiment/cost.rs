@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use crate::plan::{BetweenBlocks, Experiment, Plan, defaults};
+use crate::plan::{BetweenBlocks, Experiment, Kind, Plan, defaults};
 use crate::units::Nanos;
 
 /// Time and disk space of the runs that are left.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ExperimentCost {
     pub duration: Nanos,
-    /// The assumed time of a round trip; `None` if the duration does not depend on it.
+    /// The assumed time of a round trip or an execution; `None` if the duration does not depend on it.
     pub guessed: Option<Nanos>,
     pub bytes: f64,
 }
@@ -18,7 +18,7 @@ pub struct ExperimentCost {
 struct RunCost {
     duration_ns: f64,
     rows: f64,
-    /// Whether the time of a round trip was assumed.
+    /// Whether the time of a round trip or an execution was assumed.
     is_guess: bool,
 }
 
@@ -38,12 +38,15 @@ pub fn experiment_cost(experiment: &Experiment, done: u64) -> ExperimentCost {
         _ => 0.0,
     };
     let duration = left * duration_ns + switches * design.settle.0 as f64 + pauses * left / all.max(1.0);
-    let guessed = runs.iter().any(|run| run.is_guess).then_some(defaults::ROUND_TRIP_GUESS);
+    let guessed = runs.iter().any(|run| run.is_guess).then_some(guess(experiment.kind));
     ExperimentCost { duration: Nanos(duration as i64), guessed, bytes: left * bytes }
 }
 
+const fn guess(kind: Kind) -> Nanos {
+    if matches!(kind, Kind::Command) { defaults::EXECUTION_GUESS } else { defaults::ROUND_TRIP_GUESS }
+}
+
 fn run_cost(plan: &Plan) -> RunCost {
-    let guess = defaults::ROUND_TRIP_GUESS.0 as f64;
     let mut total = RunCost { duration_ns: defaults::RUN_OVERHEAD.0 as f64, ..RunCost::default() };
     for run in &plan.runs {
         // A stream leaves a row for either end of each flow in every interval, whatever it sends.
@@ -52,7 +55,7 @@ fn run_cost(plan: &Plan) -> RunCost {
             Some(stream) => Some(of_stream(stream.flows)),
             None => run.schedule().interval().map(|interval| interval.0 as f64),
         };
-        let trip = gap.unwrap_or(guess);
+        let trip = gap.unwrap_or(guess(run.kind()).0 as f64);
         let counted = |count: Option<u64>| count.map_or(f64::INFINITY, |count| count as f64 * trip);
         let timed = |span: Option<Nanos>| span.map_or(f64::INFINITY, |span| span.0 as f64);
         let shorter = |span, count| Some(f64::min(timed(span), counted(count))).filter(|ns| ns.is_finite());

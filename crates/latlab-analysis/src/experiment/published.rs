@@ -37,11 +37,10 @@ impl ColumnFigure {
     /// The figure of `column` for a described run, in the unit of its singletons.
     pub fn of(column: Column, description: &Description) -> ColumnFigure {
         let known = |value: Option<f64>| value.map_or(ColumnFigure::Nothing, ColumnFigure::Known);
-        let whole = |value: Option<i64>| known(value.map(|value| value as f64));
         match column {
             Column::Median => ColumnFigure::of(Column::Quantile(0.5), description),
-            Column::Min => whole(description.min),
-            Column::Max => whole(description.max),
+            Column::Min => known(description.min),
+            Column::Max => known(description.max),
             Column::Mean => known(description.mean),
             Column::Stddev => known(description.stddev),
             Column::Quantile(_) if description.n == 0 => ColumnFigure::Nothing,

@@ -146,12 +146,12 @@ impl ChangeGate {
     pub fn expect_judgeable(&self, groups: &RunGroups) -> Result<(), GateError> {
         let Some(estimand) = self.estimand() else { return Ok(()) };
         let runs = groups.groups.iter().flat_map(|group| &group.runs);
-        let found = runs.filter_map(|run| run.available.map(|available| (run, available)));
+        let found = runs.filter_map(|run| run.available.as_ref().map(|available| (run, available)));
         let mut lacking = found.filter_map(|(run, available)| Some((run, available, available.absence(estimand)?)));
         match lacking.next() {
             None => Ok(()),
             Some((run, available, absence)) => {
-                Err(absent(&self.text, run.name.clone(), estimand, absence, &available, GatedRuns::Compared))
+                Err(absent(&self.text, run.name.clone(), estimand, absence, available, GatedRuns::Compared))
             }
         }
     }

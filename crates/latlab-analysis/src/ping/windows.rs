@@ -104,7 +104,7 @@ mod tests {
                 .iter()
                 .map(|window| {
                     let described = &window.round_trip_delay;
-                    (window.start_ns.0 / 1_000, described.n, described.lost, described.max.map(|ns| ns / 1_000))
+                    (window.start_ns.0 / 1_000, described.n, described.lost, described.max.map(|ns| ns as i64 / 1_000))
                 })
                 .collect()),
             Err(AnalysisError::TooManyWindows { duration, window }) => {

@@ -75,8 +75,8 @@ impl RateSeries {
             estimate.value = quantile(&by_rate, estimate.q);
         }
         Description {
-            min: by_rate.first().map(Level::rate),
-            max: by_rate.last().map(Level::rate),
+            min: by_rate.first().map(|level| level.rate() as f64),
+            max: by_rate.last().map(|level| level.rate() as f64),
             mean,
             stddev: described.stddev.and(mean).map(|mean| self.stddev(mean)),
             effective_n: of_parts.effective_n,

@@ -432,7 +432,7 @@ mod tests {
         let summary = summarise(&source, &SummaryOptions::of(&source.manifest.spec)).expect("no windows asked for");
         let wakeups = summary.wakeups.expect("a run of wake-ups");
         let cpus: Vec<_> = wakeups.by_cpu.iter().map(|(cpu, one)| (*cpu, one.n, one.max)).collect();
-        assert_eq!((wakeups.overrun_slots, cpus), (2, vec![(0, 4, Some(2_500_000)), (1, 5, Some(5_000))]));
+        assert_eq!((wakeups.overrun_slots, cpus), (2, vec![(0, 4, Some(2_500_000.0)), (1, 5, Some(5_000.0))]));
         assert_eq!(summary.metrics[&Metric::WakeupLatency].n, 9);
         assert!(summary.caveats.iter().any(|caveat| caveat.code == "overrun-slots"));
     }

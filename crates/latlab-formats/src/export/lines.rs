@@ -107,6 +107,7 @@ const CHUNK_BYTES: usize = 1 << 16;
 fn push_int(text: &mut Vec<u8>, value: i64, column_type: ColumnType) {
     match column_type {
         ColumnType::Flag => text.extend_from_slice(if value != 0 { b"true" } else { b"false" }),
+        ColumnType::F64 => text.extend_from_slice(f64::from_bits(value as u64).to_string().as_bytes()),
         ColumnType::U64 => push_decimal(text, value as u64),
         _ => {
             if value < 0 {

@@ -16,6 +16,7 @@ pub mod stream;
 pub mod wakeup;
 
 pub use background_loads::BackgroundLoads;
+pub use command::OutputPattern;
 pub use error::MeasureError;
 pub use lifecycle::{PlanOutcome, measure_plan, rehearse_run};
 pub use peer::{Peer, absence_of, lacking_right, refusal_of};

@@ -1,4 +1,4 @@
-//! One execution of a command, as the kernel accounts for it (wait4(2)).
+//! One execution of a command, as the kernel accounts for it (wait4(2)), and the numbers that it printed.
 
 use crate::probe::{ExecutionFate, Phase, Seq};
 use crate::units::{Nanos, SenderClock, Stamp};
@@ -25,4 +25,15 @@ pub struct Execution {
     pub fate: ExecutionFate,
     /// The exit code, or the signal that killed it; 0 after a time-out.
     pub code: u8,
+}
+
+/// A number that an execution printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PrintedNumber {
+    /// That of the execution which printed it.
+    pub seq: Seq,
+    /// The place of its metric among those of the command.
+    pub metric: u16,
+    /// The number as the bits of a double.
+    pub bits: u64,
 }

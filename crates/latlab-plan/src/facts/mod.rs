@@ -16,7 +16,7 @@ mod run;
 mod stream;
 
 pub use clock::{ClockAnchor, ClockDiscipline, ClockExchange, ClockFacts, ClockKeeper, ClockRelation};
-pub use execution::Execution;
+pub use execution::{Execution, PrintedNumber};
 pub use experiment::{
     ExcludedCondition, ExperimentFacts, ExperimentFormat, RecipeFacts, RunKey, RunOutcome, RunPosition, RunState,
 };

@@ -319,6 +319,8 @@ pub const HOOK_TIMEOUT: Nanos = Nanos::from_secs(60);
 pub const EXPERIMENT_SEED: u64 = 1;
 /// Estimate of a round trip before any is measured, for the expected duration of a counted closed loop.
 pub const ROUND_TRIP_GUESS: Nanos = Nanos::from_micros(100);
+/// The same of an execution of a command.
+pub const EXECUTION_GUESS: Nanos = Nanos::from_millis(100);
 /// Runs of each remedy and of the unchanged condition in each block …
 pub const REMEDY_RUNS: u32 = 3;
 /// … and blocks: 8,000 permutations, so that p values reach 0.00025, with which ten comparisons can be decided at once.

@@ -80,7 +80,7 @@ impl Kind {
         }
     }
 
-    /// Every metric of its recordings.
+    /// Every metric of its recordings, but for those of numbers that a command prints.
     pub const fn metrics(self) -> &'static [Metric] {
         match self {
             Kind::Ping => &Metric::PING,
@@ -93,6 +93,8 @@ impl Kind {
 
     /// The kind whose recordings have `metric`.
     pub fn of_metric(metric: Metric) -> Kind {
-        Kind::ALL.into_iter().find(|kind| kind.metrics().contains(&metric)).unwrap_or(Kind::Ping)
+        let is_of = |kind: &Kind| kind.metrics().contains(&metric);
+        let other = if matches!(metric, Metric::Printed(_)) { Kind::Command } else { Kind::Ping };
+        Kind::ALL.into_iter().find(is_of).unwrap_or(other)
     }
 }

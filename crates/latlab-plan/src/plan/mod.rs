@@ -21,7 +21,7 @@ mod transport;
 mod wakeup;
 mod xdp;
 
-pub use command::{CommandOutput, CommandSpec};
+pub use command::{CommandOutput, CommandSpec, PrintedSpec};
 pub use dds::{DdsSpec, History, Reliability};
 pub use experiment::{
     BetweenBlocks, Contrast, Design, Experiment, ExperimentCondition, Factors, RunOrder, RunsRule, ScheduledRun,

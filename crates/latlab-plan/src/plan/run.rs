@@ -231,6 +231,25 @@ impl RunSpec {
         self.import().and_then(|import| import.metric).unwrap_or_else(|| self.kind().metric())
     }
 
+    /// Every metric of its recording.
+    pub fn metrics(&self) -> Vec<Metric> {
+        self.kind().metrics().iter().copied().chain(self.printed_metrics()).collect()
+    }
+
+    /// Those of the numbers that a command prints.
+    fn printed_metrics(&self) -> impl Iterator<Item = Metric> {
+        let printed = self.command().into_iter().flat_map(|command| &command.printed);
+        printed.map(|printed| Metric::Printed(printed.metric()))
+    }
+
+    /// The metrics and statistics that a comparison of its runs shows by default: of a command the numbers that were asked
+    /// for.
+    pub fn compared(&self) -> Vec<(Metric, &'static str)> {
+        let printed: Vec<_> = self.printed_metrics().map(|metric| (metric, "p50")).collect();
+        let usual = self.kind().compared_statistics().map(|statistic| (self.metric(), statistic));
+        if printed.is_empty() { usual.into() } else { printed }
+    }
+
     /// What is known of a run whose log was imported.
     pub const fn import(&self) -> Option<&ImportSpec> {
         if let Work::Import(import) = &self.work { Some(import) } else { None }

@@ -27,6 +27,8 @@ pub enum ColumnType {
     /// BYTE_ARRAY of UTF-8.
     Word,
     Flag,
+    /// DOUBLE, as the bits of the number.
+    F64,
 }
 
 impl ColumnType {
@@ -40,6 +42,7 @@ impl ColumnType {
             ColumnType::U16 => (PhysicalType::INT32, unsigned(16)),
             ColumnType::Word => (PhysicalType::BYTE_ARRAY, Some(LogicalType::String)),
             ColumnType::Flag => (PhysicalType::BOOLEAN, None),
+            ColumnType::F64 => (PhysicalType::DOUBLE, None),
         }
     }
 }
@@ -170,7 +173,7 @@ impl<T: Copy + PartialEq> FromIterator<T> for WordColumn<T> {
 /// Values of a column of numbers, whatever their width on disk; empty if the column was not read or is to be null.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IntColumn {
-    /// One per row; 0 where the row holds null. `seq` is unsigned: `values[row] as u64`.
+    /// One per row; 0 where the row holds null. `seq` is unsigned: `values[row] as u64`. Of doubles, their bits.
     pub values: Vec<i64>,
     /// Whether the row holds a value; `None` if every row does.
     pub present: Option<Vec<bool>>,

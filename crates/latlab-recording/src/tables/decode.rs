@@ -169,6 +169,9 @@ impl ColumnChunk<'_> {
             ColumnReader::BoolColumnReader(reader) => {
                 read_values(reader, rows, &mut levels)?.into_iter().map(i64::from).collect()
             }
+            ColumnReader::DoubleColumnReader(reader) => {
+                read_values(reader, rows, &mut levels)?.into_iter().map(|number| number.to_bits() as i64).collect()
+            }
             _ => return Err(damage("not a number")),
         };
         if values.len() == rows {

@@ -8,7 +8,7 @@ use std::{iter, slice};
 use bytes::Bytes;
 use parquet::basic::{Compression, Encoding};
 use parquet::column::writer::{ColumnCloseResult, get_column_writer, get_typed_column_writer_mut};
-use parquet::data_type::{BoolType, ByteArray, ByteArrayType, Int32Type, Int64Type};
+use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DoubleType, Int32Type, Int64Type};
 use parquet::errors::{ParquetError, Result as ParquetResult};
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesPtr};
@@ -100,6 +100,7 @@ fn properties(columns: &[ColumnSpec], marks: &[(&str, &str)]) -> WriterPropertie
         properties = match column.column_type {
             ColumnType::Word => properties.set_column_dictionary_enabled(path, true),
             ColumnType::Flag => properties.set_column_encoding(path, Encoding::RLE),
+            ColumnType::F64 => properties.set_column_encoding(path, Encoding::PLAIN),
             _ => properties.set_column_encoding(path, Encoding::DELTA_BINARY_PACKED),
         };
     }
@@ -162,6 +163,10 @@ impl<W: Write + Send> GroupWriter<'_, W> {
             ColumnType::Flag => {
                 let flags: Vec<bool> = known.iter().map(|value| *value != 0).collect();
                 writer.typed::<BoolType>().write_batch(&flags, levels, None)?
+            }
+            ColumnType::F64 => {
+                let numbers: Vec<f64> = known.iter().map(|bits| f64::from_bits(*bits as u64)).collect();
+                writer.typed::<DoubleType>().write_batch(&numbers, levels, None)?
             }
             ColumnType::Word => writer.typed::<ByteArrayType>().write_batch(&words, levels, None)?,
         };

@@ -12,6 +12,7 @@ pub(super) mod executions;
 pub(super) mod file;
 pub(super) mod host;
 pub(super) mod intervals;
+pub(super) mod printed;
 pub(super) mod probes;
 pub(super) mod recorded;
 pub(super) mod values;
@@ -22,6 +23,7 @@ use decode::Batch;
 use executions::ExecutionBatch;
 use host::HostBatch;
 use intervals::IntervalBatch;
+use printed::PrintedBatch;
 use probes::ProbeBatch;
 use recorded::RecordedTable;
 use values::ValueBatch;
@@ -34,6 +36,7 @@ impl RecordedTable {
             RecordedTable::Probes => ProbeBatch::specs(),
             RecordedTable::Wakeups => WakeupBatch::specs(),
             RecordedTable::Executions => ExecutionBatch::specs(),
+            RecordedTable::Printed => PrintedBatch::specs(),
             RecordedTable::Intervals => IntervalBatch::specs(),
             RecordedTable::Values => ValueBatch::specs(),
             RecordedTable::Host => HostBatch::specs(),
@@ -57,7 +60,7 @@ mod tests {
         let text = std::fs::read_to_string(path).expect("a document");
         let begin = text.find(&match table {
             RecordedTable::Values => "### Values of an imported log\n".to_owned(),
-            RecordedTable::Executions => "### Executions of a command\n".to_owned(),
+            RecordedTable::Executions | RecordedTable::Printed => "### Executions of a command\n".to_owned(),
             table => format!(". `{}`\n", table.file()),
         });
         let section = &text[begin.expect("a section")..];
@@ -82,6 +85,7 @@ mod tests {
                     ColumnType::U16 => "| INT32, unsigned 16 |",
                     ColumnType::Word => "| BYTE_ARRAY, string |",
                     ColumnType::Flag => "| BOOLEAN |",
+                    ColumnType::F64 => "| DOUBLE |",
                 };
                 let is_reading = table == RecordedTable::Host && section.find(line) > section.find("INT64 | meaning");
                 assert!(is_reading || line.contains(type_text), "{table:?}: {line}");

@@ -11,16 +11,18 @@ pub enum RecordedTable {
     Probes,
     Wakeups,
     Executions,
+    Printed,
     Intervals,
     Values,
     Host,
 }
 
 impl RecordedTable {
-    pub const ALL: [RecordedTable; 6] = [
+    pub const ALL: [RecordedTable; 7] = [
         RecordedTable::Probes,
         RecordedTable::Wakeups,
         RecordedTable::Executions,
+        RecordedTable::Printed,
         RecordedTable::Intervals,
         RecordedTable::Values,
         RecordedTable::Host,
@@ -43,6 +45,7 @@ impl RecordedTable {
             RecordedTable::Probes => "probes",
             RecordedTable::Wakeups => "wakeups",
             RecordedTable::Executions => "executions",
+            RecordedTable::Printed => "printed",
             RecordedTable::Intervals => "intervals",
             RecordedTable::Values => "values",
             RecordedTable::Host => "host",
@@ -55,6 +58,7 @@ impl RecordedTable {
             RecordedTable::Probes => "probes.parquet",
             RecordedTable::Wakeups => "wakeups.parquet",
             RecordedTable::Executions => "executions.parquet",
+            RecordedTable::Printed => "printed.parquet",
             RecordedTable::Intervals => "intervals.parquet",
             RecordedTable::Values => "values.parquet",
             RecordedTable::Host => "host.parquet",
@@ -67,6 +71,7 @@ impl RecordedTable {
             RecordedTable::Probes => "probe",
             RecordedTable::Wakeups => "wakeup",
             RecordedTable::Executions => "execution",
+            RecordedTable::Printed => "printed",
             RecordedTable::Intervals => "interval",
             RecordedTable::Values => "value",
             RecordedTable::Host => "host_sample",
@@ -81,6 +86,7 @@ impl RecordedTable {
             RecordedTable::Executions | RecordedTable::Intervals | RecordedTable::Values => {
                 RecordedTable::of(spec.kind()) == self
             }
+            RecordedTable::Printed => spec.command().is_some_and(|command| !command.printed.is_empty()),
             RecordedTable::Host => spec.import().is_none(),
         }
     }

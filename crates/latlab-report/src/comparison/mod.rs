@@ -13,7 +13,7 @@ pub(crate) use view::{common_sentence, compared_means, gate, lacks_runs, pair_na
 pub use view::{names_of_groups, parts};
 pub(crate) use view::{row_label, several_metrics, shared_reason};
 pub(crate) use words::{
-    change as quantity_change, figure as quantity_figure, figure_beside, reason as undecided_reason,
+    change as quantity_change, figure as quantity_figure, figure_beside, plain, reason as undecided_reason,
 };
 
 #[cfg(test)]

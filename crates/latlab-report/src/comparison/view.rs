@@ -215,7 +215,7 @@ impl<'a> GroupNames<'a> {
             ColumnView::words("change", changes),
         ];
         let judgement = vec![
-            ColumnView::words("verdict", shown.iter().map(|row| row.verdict.word().to_owned())),
+            ColumnView::words("verdict", shown.iter().map(|row| words::verdict(row))),
             ColumnView::figures("p", shown.iter().map(|row| words::p_value(row.deciding_p_value()))),
         ];
         let judgement = Some(GroupView::plain(judgement)).filter(|_| showing.is_judged);
@@ -294,7 +294,7 @@ fn notes(row: &Comparison, showing: Rows, given: &mut BTreeSet<String>) -> Vec<S
 
 /// The name of the statistic of `row`, with its metric if there are several: `round_trip_delay p99`.
 pub(crate) fn row_label(row: &Comparison, with_metric: bool) -> String {
-    if with_metric && (row.quantity.is_time() || row.quantity.is_rate()) {
+    if with_metric && row.quantity.metric().is_some() {
         format!("{} {}", row.quantity.metric_name(), row.quantity.label())
     } else {
         row.quantity.label()
@@ -337,7 +337,7 @@ pub(crate) fn common_sentence(comparisons: &Comparisons) -> String {
 }
 
 pub(crate) fn several_metrics(rows: &[Comparison]) -> bool {
-    let of_metric = |row: &&Comparison| row.quantity.is_time() || row.quantity.is_rate();
+    let of_metric = |row: &&Comparison| row.quantity.metric().is_some();
     let mut times = rows.iter().filter(of_metric).map(|row| row.quantity.metric_name());
     let first = times.next();
     times.any(|name| Some(name) != first)

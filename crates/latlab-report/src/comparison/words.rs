@@ -1,8 +1,9 @@
 //! Formatting of the figures of comparisons.
 
 use crate::analysis::comparison::{
-    Comparison, ComparisonMethod, Effect, Evidence, FigureScale, Quantity, UndecidedReason,
+    Comparison, ComparisonMethod, Effect, Evidence, FigureScale, Quantity, UndecidedReason, Verdict,
 };
+use crate::metric::Metric;
 use crate::units::human::{self, ABSENT, BitRateUnit, TimeUnit, counted};
 
 /// Plain numbers below this value need more than three decimals.
@@ -30,7 +31,7 @@ pub(crate) fn figure(quantity: Quantity, value: f64, typical: f64) -> String {
     if quantity.is_rate() {
         return human::bit_rate(value);
     }
-    plain(value)
+    format!("{} {}", plain(value), quantity.unit().unwrap_or_default()).trim_end().to_owned()
 }
 
 /// Formats as [`figure`], but with as many digits as separate `value` from `limit`.
@@ -59,11 +60,23 @@ pub(crate) fn figure_beside(quantity: Quantity, value: f64, limit: f64) -> Strin
 }
 
 /// Formats a number without a unit and of unknown magnitude.
-fn plain(value: f64) -> String {
+pub(crate) fn plain(value: f64) -> String {
     if value != 0.0 && value.abs() < SMALL {
         human::general(value, 3).replace('-', "−")
     } else {
         human::significant(value)
+    }
+}
+
+/// Formats the verdict; of a metric whose better direction a user stated, with that.
+pub(super) fn verdict(row: &Comparison) -> String {
+    let word = row.verdict.word();
+    match (row.quantity.metric(), row.verdict) {
+        (Some(metric @ Metric::Printed(_)), Verdict::Higher | Verdict::Lower) => {
+            let is_better = metric.is_higher_better() == (row.verdict == Verdict::Higher);
+            format!("{word} ({})", if is_better { "better" } else { "worse" })
+        }
+        _ => word.into(),
     }
 }
 

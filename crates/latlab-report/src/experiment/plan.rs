@@ -13,7 +13,8 @@ use crate::facts::ExcludedCondition;
 use crate::heading::planned_heading;
 use crate::plan::hooks::BEFORE_BLOCK;
 use crate::plan::{
-    BetweenBlocks, Design, Experiment, ExperimentCondition, Factors, RunOrder, RunsRule, common_levels, condition_words,
+    BetweenBlocks, Design, Experiment, ExperimentCondition, Factors, Kind, RunOrder, RunsRule, common_levels,
+    condition_words,
 };
 use crate::recipe::{Published, Recipe};
 use crate::stats::observations_needed;
@@ -95,7 +96,7 @@ pub fn plan(plan: &ExperimentPlan<'_>, style: Style) -> String {
         lines.extend(hook_lines(&measured.conditions, style));
     }
     let mut push = |label: &str, text: &str| lines.extend(labelled(label, "", text, style));
-    push("expected", &expected(experiment_cost(&measured, plan.done)));
+    push("expected", &expected(measured.kind, experiment_cost(&measured, plan.done)));
     if let Some(directory) = plan.directory {
         let path = shell_word(&directory.display().to_string());
         lines.extend(path_lines("directory", &path, Style { colour: Colour::OFF, ..style }));
@@ -239,8 +240,9 @@ fn order(design: &Design) -> String {
     }
 }
 
-fn expected(cost: ExperimentCost) -> String {
-    let guess = cost.guessed.map(|trip| format!(", if a round trip takes {}", span(trip))).unwrap_or_default();
+fn expected(kind: Kind, cost: ExperimentCost) -> String {
+    let trip = if kind == Kind::Command { "an execution" } else { "a round trip" };
+    let guess = cost.guessed.map(|time| format!(", if {trip} takes {}", span(time))).unwrap_or_default();
     format!("about {}{guess}; about {}", rough_span(cost.duration), disk_size(cost.bytes))
 }
 

@@ -67,7 +67,11 @@ struct ShownUnit {
 
 impl AxisUnit {
     pub const fn of(metric: Metric) -> AxisUnit {
-        if metric.is_rate() { AxisUnit::BitRate } else { AxisUnit::Time }
+        match (metric.is_rate(), metric.is_time()) {
+            (true, _) => AxisUnit::BitRate,
+            (_, true) => AxisUnit::Time,
+            _ => AxisUnit::Plain,
+        }
     }
 
     /// The unit in which values of about `typical` have few digits.

@@ -27,9 +27,9 @@ pub(super) fn delays(described: &Description) -> Value {
 /// The statistics of singletons, each divided by `divisor`.
 pub(super) fn statistics(described: &Description, unit: &str, divisor: f64) -> Value {
     let scaled = |figure: Option<f64>| figure.map(|figure| figure / divisor);
-    let extreme = |ns: Option<i64>| match ns {
-        Some(ns) if divisor == 1.0 => json!(ns),
-        ns => json!(scaled(ns.map(|ns| ns as f64))),
+    let extreme = |figure: Option<f64>| match figure {
+        Some(whole) if divisor == 1.0 && whole.fract() == 0.0 && whole.abs() < 1e15 => json!(whole as i64),
+        figure => json!(scaled(figure)),
     };
     let quantile = |estimate: &QuantileEstimate| {
         let interval = estimate.interval;

@@ -117,11 +117,8 @@ pub(super) fn shift(comparisons: &Comparisons, pictures: &Pictures) -> Option<Fi
         let in_place = |(name, shape, marks)| Series::new(name, place.colour, shape, marks).in_panel(place.panel);
         series.extend(of_pair.map(in_place));
     }
-    let unit = match (is_relative, first.quantity.is_rate()) {
-        (true, _) => AxisUnit::Change,
-        (false, true) => AxisUnit::BitRate,
-        (false, false) => AxisUnit::Time,
-    };
+    let absolute = first.quantity.metric().map_or(AxisUnit::Plain, AxisUnit::of);
+    let unit = if is_relative { AxisUnit::Change } else { absolute };
     Some(Figure {
         name: "shift".into(),
         title: format!("Change of {} along the distribution", first.quantity.metric_title()),

@@ -141,6 +141,7 @@ pub(super) fn bin_columns() -> Vec<ColumnSpec> {
 /// The bins of a run, as its summary shows them, and a last row without edges for what is infinite.
 pub(super) fn bins(run: &ExportedRun, metric: Metric, valueless: &mut ValuelessRuns) -> Result<UniformBatch, Failure> {
     let recording = Recording::open(&run.path)?;
+    expect_distribution(metric)?;
     let sample = MetricSample::of(&recording, metric)?;
     valueless.look_at(&recording, &sample)?;
     let bins = sample.histogram();
@@ -194,6 +195,7 @@ pub(super) fn hlog(
     target: &mut OutputTarget<'_>,
 ) -> Result<(), ExportBreak> {
     let metric = metric(export, metric_name)?;
+    expect_distribution(metric)?;
     let mut runs = measured(export);
     runs.sort_by_key(|run| run.started);
     let base = runs.first().map(|run| run.started).unwrap_or_default();
@@ -219,7 +221,7 @@ pub(super) fn hlog(
             HlogError::Refused(error) => ExportBreak::Refused(error),
             negative => Failure::request(&negative)
                 .because(format!("`{}` has it, and HdrHistogram has no negative values", run.path.display()))
-                .hint("`--format prometheus`, `--format values --singletons` or `--histogram`")
+                .hint("`--format values --singletons` or `--histogram`")
                 .into(),
         })?;
     }
@@ -251,7 +253,7 @@ pub(super) fn values(
     let metric = metric(export, metric_name)?;
     // A ratio is of the run and has no metric.
     let estimand = parse_estimand(Some(metric.name()), statistic).map_err(|error| error.explain())?;
-    let is_time = matches!(estimand, Estimand::Statistic(metric, _) if !metric.is_rate());
+    let is_time = matches!(estimand, Estimand::Statistic(metric, _) if metric.is_time());
     expect_unit(is_time, unit)?;
     let (mut infinite, mut missing) = (0, 0);
     for run in observed(export, &[estimand])?.iter().filter(|run| run.excluded.is_none()) {
@@ -283,7 +285,7 @@ pub(super) fn jitter(
     target: &mut OutputTarget<'_>,
 ) -> Result<(), ExportBreak> {
     let metric = metric(export, metric_name)?;
-    let scale = if metric.is_rate() { 1.0 } else { unit.nanos() };
+    let scale = if metric.is_time() { unit.nanos() } else { 1.0 };
     let figures = [Statistic::Mean, Statistic::Stddev].map(|of| Estimand::Statistic(metric, of));
     let mut missing = 0;
     for run in observed(export, &figures)?.iter().filter(|run| run.excluded.is_none()) {
@@ -305,7 +307,8 @@ pub(super) fn singletons(
     target: &mut OutputTarget<'_>,
 ) -> Result<(), ExportBreak> {
     let metric = metric(export, metric_name)?;
-    expect_unit(!metric.is_rate(), unit)?;
+    expect_distribution(metric)?;
+    expect_unit(metric.is_time(), unit)?;
     let (mut lost, mut lines, mut valueless) = (0, 0_u64, ValuelessRuns::default());
     for run in compared(export) {
         export.expect_no_signal()?;
@@ -332,13 +335,23 @@ pub(super) fn singletons(
 /// Lines that are written between two looks for a signal.
 const LINES_AT_ONCE: u64 = 10_000;
 
+/// Refuses numbers that a command printed where bins or times are written, which are whole.
+fn expect_distribution(metric: Metric) -> Result<(), Failure> {
+    if !matches!(metric, Metric::Printed(_)) {
+        return Ok(());
+    }
+    Err(Failure::request(format!("`{}` has no whole numbers", metric.name()))
+        .because("this form is of times in ns")
+        .hint("`--table printed` has each number, `--format values` and `benchstat` have statistics of runs"))
+}
+
 /// Refuses another unit for what is not a time.
 fn expect_unit(is_time: bool, unit: TimeUnit) -> Result<(), Failure> {
     if is_time || unit == TimeUnit::Nanos {
         return Ok(());
     }
     Err(Failure::request("`--unit` needs a metric of time")
-        .because("rates are in bits a second, and ratios have no unit")
+        .because("rates and other numbers have a unit of their own, and ratios have none")
         .hint("leave it out"))
 }
 

@@ -301,6 +301,8 @@ pub(super) fn find(paths: &[PathGroup], kind: Option<Kind>, console: &Console) -
         expect_no_others(kind, &others)?;
     }
     once_each(&mut groups, console)?;
+    // Recordings declare the metrics that their commands printed, which a request may name.
+    groups.iter().flat_map(|group| &group.members).for_each(|run| _ = run.kind());
     experiments.iter().for_each(|directory| missing.extend(gone(directory)));
     let named = paths.iter().flat_map(|group| &group.members).filter_map(|path| path.canonicalize().ok());
     let is_whole =
@@ -377,8 +379,8 @@ fn experiments_of(path: &Path, runs: &[FoundRun]) -> BTreeSet<PathBuf> {
 pub(super) fn usual_metric(found: &FoundRecordings) -> Option<&'static str> {
     let first = found.runs().next()?;
     let metric = match first.kind()? {
-        // The log says what its values are.
-        Kind::Values => Recording::open(&first.path).ok()?.manifest().metric(),
+        // The recording says what its values, or those that a command printed, are.
+        Kind::Values | Kind::Command => Recording::open(&first.path).ok()?.manifest().spec.compared().first()?.0,
         kind => kind.metric(),
     };
     (metric != Metric::RoundTripDelay).then(|| metric.name())

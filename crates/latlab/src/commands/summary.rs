@@ -22,21 +22,20 @@ use crate::report::view::Showing;
 
 /// Shows the summaries of the recordings in `typed` with the results of its gates.
 pub(super) fn run(typed: &SummaryArgs, console: &Console) -> Result<Outcome, Failure> {
-    let gates = measure_and_report::gates(&typed.gates)?;
     typed.judging.distinct_quantiles()?;
     let every_metric = console.verbosity() > Verbosity::Usual;
     let (mut summaries, mut distributions) = (Vec::new(), Vec::new());
     let (mut half, mut like) = (false, None);
-    let Recordings { paths, of_experiments, missing, are_named } =
-        recordings(&typed.recordings, !gates.is_empty(), console)?;
+    let has_gates = !typed.gates.gate.is_empty();
+    let Recordings { paths, of_experiments, missing, are_named } = recordings(&typed.recordings, has_gates, console)?;
     let mut unjudged: BTreeSet<PathBuf> = of_experiments.values().cloned().collect();
     for path in paths {
         let recording = Recording::open(&path)?;
-        if let Some(note) = recording.note() {
-            console.note(note);
-        }
+        recording.note().into_iter().for_each(|note| console.note(note));
         let judging = typed.judging.over(typed.like.like, &recording.manifest().spec.judging)?;
-        if !gates.is_empty() {
+        // Only now: a recording declares the metrics that its command printed.
+        let gates = measure_and_report::gates(&typed.gates)?;
+        if has_gates {
             // A gate on what the run can never have is a wrong request: nothing is shown.
             let available = AvailableFigures::of_recorded(&recording, judging.deadline_ns)?;
             gates.expect_recorded(&path.display().to_string(), &available)?;
@@ -85,7 +84,8 @@ pub(super) fn run(typed: &SummaryArgs, console: &Console) -> Result<Outcome, Fai
         console.plots(&text_plots::of_runs(&summaries, &distributions, console.data_style()), typed.plots.ascii)?;
     }
     measure_and_report::warn_of_undecided(&summaries, console);
-    let gated = match unjudged.first().filter(|_| !gates.is_empty()) {
+    let gates = measure_and_report::gates(&typed.gates)?;
+    let gated = match unjudged.first().filter(|_| has_gates) {
         None => gates.outcome(&summaries),
         Some(first) => without_finished_run(first, console),
     };

@@ -165,3 +165,80 @@ fn many_short_executions_have_a_row_each() {
     assert_eq!((recording.manifest().run.gap_events, &ran.json()["metrics"]["elapsed_time"]["n"]), (0, &2_000.into()));
     check_schema(&ran.json(), "summary/1");
 }
+
+/// `latlab command OPTIONS --metric METRIC -- sh -c TEXT`
+fn printing(options: &str, metric: &str, text: &str) -> Latlab {
+    Latlab::new().line(&format!("command {options} --metric")).args([metric, "--", "sh", "-c", text])
+}
+
+#[test]
+fn printed_numbers_are_a_metric() {
+    let cases = [
+        (r"v=([0-9.]+) t/s:t/s:higher", "echo 5.25 t/s 6.75 t/s", 2, 6.0, "t/s", "v mean >= 5.99"),
+        ("tail=/latency/p99:us", r#"echo '{"latency": {"p99": 1.5}}'"#, 1, 1_500.0, "ns", "tail p50 <= 1501ns"),
+        ("mark=*", r"printf 'begin\n-1\n2e1\n\377\n'", 2, 9.5, "", "mark max <= 20"),
+    ];
+    for (metric, text, count, mean, unit, gate) in cases {
+        let ran = printing("-n 3 --warmup 1 --json", metric, text).success();
+        let json = ran.json();
+        check_schema(&json, "summary/1");
+        let name = gate.split(' ').next().expect("a name");
+        let found = &json["metrics"][name];
+        assert_eq!((&found["n"], &found["mean"], &found["unit"]), (&(3 * count).into(), &mean.into(), &unit.into()));
+        let recording = recording(&ran);
+        assert_eq!(recording.manifest().printed_rows, Some(4 * count));
+        let again = |words: &[&str]| Latlab::at(ran.directory()).args(words).arg(recording.path()).success().stdout;
+        assert!(again(&["summary", "--gate", gate]).contains(name), "{gate}");
+        assert_eq!(again(&["export", "--table", "printed"]).lines().count() as u64, 1 + 4 * count);
+        let values = again(&["export", "--format", "values", "--statistic", "mean", "--metric", name]);
+        assert!(values.starts_with(&mean.to_string()), "{values}");
+    }
+}
+
+#[test]
+fn an_execution_that_prints_no_number_has_failed_in_that_metric() {
+    let silent = printing("-n 2 --warmup 0", "x=is ([0-9]+)", "echo last words");
+    silent.stderr(contains("no number of `x`")).stderr(contains("last words")).failure(3);
+    for (direction, lost) in [("", 2), (":higher", 0)] {
+        let text = "if [ -e mark ]; then rm mark; else touch mark; echo 4; fi";
+        let metric = format!("x=([0-9]+){direction}");
+        let ran = printing("-n 4 --warmup 0 --ignore-failure --json", &metric, text).success();
+        let json = ran.json();
+        check_schema(&json, "summary/1");
+        let (x, executions) = (&json["metrics"]["x"], &json["executions"]);
+        assert_eq!((&x["n"], &x["lost"], &json["lost"]), (&4.into(), &lost.into(), &0.into()), "{direction}");
+        assert_eq!(executions["printed_nothing"]["x"], 2);
+    }
+    for (metric, says) in [
+        ("x=a", "0 groups instead of one"),
+        ("x", "it has no `=`"),
+        ("elapsed_time=*", "a metric `elapsed_time` of its own"),
+        ("x y=*", "letters, digits and `_`"),
+    ] {
+        printing("-n 1", metric, "true").stderr(contains(says)).failure(2);
+    }
+}
+
+#[test]
+fn output_beyond_the_first_mebibyte_is_read_and_counted() {
+    let ran = printing("-n 2 --warmup 0", "x=^([0-9]+)", "echo 7; head -c 100000000 /dev/zero").success();
+    let recording = recording(&ran);
+    assert_eq!(recording.manifest().run.discarded_output_bytes, Some(2 * (100_000_002 - (1 << 20))));
+    assert!(ran.stdout.contains("beyond the first MiB, not searched"), "{}", ran.stdout);
+}
+
+#[test]
+fn a_comparison_of_two_commands_is_about_the_numbers_that_they_print() {
+    let line = "run --ab A B --names old,new --runs 5 -- command -n 2 --warmup 0 --metric";
+    let words = line.split(' ').map(|word| match word {
+        "A" => "echo 10 MB/s",
+        "B" => "echo 12 MB/s",
+        word => word,
+    });
+    let gate = ["--gate", "x p50 >= -5%", "--gate", "x mean <= +5%"];
+    let ran = Latlab::new().line("run").args(gate).args(words.skip(1)).args(["x=([0-9]+) MB:MB/s:higher"]).failure(1);
+    for words in [" p50 ", "10.0 MB/s", "higher (better)", "`x mean <= +5%` failed for `new`", "`x p50 >= -5%` met"] {
+        assert!(ran.stdout.contains(words) || ran.stderr.contains(words), "{words}: {}{}", ran.stdout, ran.stderr);
+    }
+    assert!(!ran.stdout.contains("elapsed"), "{}", ran.stdout);
+}

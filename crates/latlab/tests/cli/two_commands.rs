@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::net::TcpListener;
 use std::path::Path;
-use std::process::{Child, Command};
 use std::time::Duration;
 
 use latlab::plan::Target;
@@ -14,7 +13,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::experiment::{directory_with, events, journal, only, runs};
-use crate::harness::{Finished, Latlab, contains, lacks};
+use crate::harness::{Latlab, contains, lacks};
 use crate::hooks::{processes_with, script, server};
 
 /// The recordings of the experiment in `directory`.
@@ -122,6 +121,17 @@ fn a_ping_over_tcp_measures_a_plain_echo_at_a_free_port() {
     assert_eq!(recordings(ran.directory()).iter().map(target).collect::<BTreeSet<_>>().len(), 4);
 }
 
+/// Two runs beside the Python server in `directory`.
+fn with_service(directory: &TempDir, ready: &str, timeout: &str) -> Latlab {
+    let text = format!(
+        "kind = 'command'\n[base]\ncommand = 'true'\ncount = 1\nwarmup = '0'\n[factors]\nbuild = ['a', 'b']\n\
+         [design]\nruns = 1\nsettle = '0s'\n[hooks]\nservice = 'python3 {}/serve.py {{port}} {{build}}'\n\
+         ready = '{ready}'\nhook-timeout = '{timeout}'\n",
+        directory.path().display()
+    );
+    Latlab::new().file("x.toml", text).line("run x.toml").deadline(Duration::from_secs(60))
+}
+
 #[test]
 fn a_service_is_ready_in_each_of_the_forms() {
     let directory = python(
@@ -141,11 +151,6 @@ open('up', 'w').close()
 server.serve_forever()
 ",
     );
-    let run = |ready: &str, names: &str| -> Finished {
-        let service = format!("python3 {}/serve.py {{port}}", directory.path().display());
-        let words = ["--ready", ready, "--names", names, "--", "command", "-n", "1", "--warmup", "0", "--", "true"];
-        ab(&service, &service, &words).measured()
-    };
     for ready in [
         "listen:{port}",
         "tcp:{port}",
@@ -156,12 +161,10 @@ server.serve_forever()
         "time:20ms",
         "test -e up",
     ] {
-        let ran = run(ready, "a,b");
+        let ran = with_service(&directory, ready, "60s").measured();
         let ended = journal(&only(ran.directory()));
-        assert!(
-            runs(&ended).iter().all(|(_, end)| end.as_ref().is_some_and(|end| end["outcome"] != "failed")),
-            "{ready}"
-        );
+        let is_measured = |end: &Value| end["outcome"] != "failed";
+        assert!(runs(&ended).iter().all(|(_, end)| end.as_ref().is_some_and(is_measured)), "{ready}");
     }
 }
 
@@ -179,13 +182,8 @@ HTTPServer(('127.0.0.1', port), SimpleHTTPRequestHandler).serve_forever()
         ("tcp:1", "connection refused"),
         ("listen:1", "no socket receives at port 1"),
     ] {
-        let text = format!(
-            "kind = 'command'\n[base]\ncommand = 'true'\ncount = 1\n[factors]\nbuild = ['a', 'b']\n[design]\nruns = 2\n\
-             [hooks]\nservice = 'python3 {}/serve.py {{port}} {{build}}'\nready = '{ready}'\nhook-timeout = '2s'\n",
-            directory.path().display()
-        );
-        let lab = Latlab::new().file("x.toml", text).line("run x.toml").deadline(Duration::from_secs(120));
-        lab.stderr(contains("was not ready within 2 s")).stderr(contains(message)).failure(3);
+        let lab = with_service(&directory, ready, "1s");
+        lab.stderr(contains("was not ready within 1 s")).stderr(contains(message)).failure(3);
     }
     for (ready, message) in [
         ("line:(", "is not a regular expression"),
@@ -265,22 +263,11 @@ fn no_run_begins_after_the_budget() {
     assert!(of("old") > 0 && of("old").abs_diff(of("new")) < 2, "{} {}", of("old"), of("new"));
 }
 
-/// A process that computes until it is dropped.
-struct Busy(Child);
-
-impl Drop for Busy {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 #[test]
 fn foreign_load_is_found_beside_a_service() {
     let directory = tempfile::tempdir().expect("a directory");
     let echo = server(directory.path(), "echo", 0);
-    let busy = || Busy(Command::new("sh").args(["-c", "while :; do :; done"]).spawn().expect("sh(1)"));
-    let _busy = std::array::from_fn::<Busy, 4, _>(|_| busy());
+    let _busy = Latlab::new().line("load --load heaters=4 -d 60s").start();
     let service = format!("{} {{port}}", echo.display());
     let words = ["--names", "a,b", "--", "ping", "127.0.0.1:{port}", "--protocol", "echo", "-d", "2s"];
     let ran = ab(&service, &service, &words).measured();

@@ -15,12 +15,12 @@ use crate::source::{self, Source};
 
 /// The most that each measure may be. Lower these as the numbers fall; a ceiling that rises needs a reason in the commit.
 const CEILINGS: [(Measure, usize); 9] = [
-    (Measure::ShippedLines, 93_490),
+    (Measure::ShippedLines, 94_120),
     (Measure::ImportLines, 4_500),
-    (Measure::TestLines, 50_475),
-    (Measure::GoldenLines, 28_055),
+    (Measure::TestLines, 50_600),
+    (Measure::GoldenLines, 28_075),
     (Measure::ShortDocs, 81),
-    (Measure::MarkdownWords, 74_620),
+    (Measure::MarkdownWords, 75_000),
     (Measure::FilesInCircles, 0),
     (Measure::LongFunctions, 0),
     (Measure::LongFiles, 0),

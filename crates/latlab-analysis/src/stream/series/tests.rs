@@ -89,7 +89,7 @@ impl Case {
             self.name
         );
         assert_eq!(described.n, self.levels, "{}", self.name);
-        let [min, max] = [described.min, described.max].map(|end| end.expect("a level") as f64);
+        let [min, max] = [described.min, described.max].map(|end| end.expect("a level"));
         assert!((min - 0.5..=max + 0.5).contains(&expected), "{}: {described:?}", self.name);
     }
 }

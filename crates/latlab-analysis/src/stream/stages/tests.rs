@@ -101,8 +101,8 @@ fn probes_belong_to_the_stage_in_which_they_left() {
     let found = figures(&searched(Vec::new(), stages, rows)).stages;
     let [idle, half] = found.as_slice() else { panic!("{found:?}") };
     let delay = |stage: &StageFigures| stage.round_trip.clone().expect("it had probes");
-    assert_eq!((delay(idle).n, delay(idle).max, idle.delivered_pps, idle.loss_ratio), (40, Some(50_000), None, None));
-    assert_eq!((delay(half).n, delay(half).lost, delay(half).max), (41, 1, Some(900_000)));
+    assert_eq!((delay(idle).n, delay(idle).max, idle.delivered_pps, idle.loss_ratio), (40, Some(50_000.0), None, None));
+    assert_eq!((delay(half).n, delay(half).lost, delay(half).max), (41, 1, Some(900_000.0)));
     assert_eq!((half.offered_pps, half.delivered_pps, half.loss_ratio), (Some(1_000.0), Some(980.0), Some(0.02)));
     assert_eq!((idle.unsent_probes, half.unsent_probes), (0, 1));
 }

@@ -12,14 +12,15 @@ use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 
 use super::error::CommandError;
-use super::files::{Files, find};
+use super::files::{Files, find, last_lines};
+use super::printed::OutputPattern;
 use crate::clock::{Clock, Monotonic};
 use crate::facts::{Execution, in_shell};
 use crate::measure::stop_signal::StopSignal;
-use crate::plan::{CommandSpec, defaults};
+use crate::plan::{CommandSpec, PrintedSpec, defaults};
 use crate::platform::exit_words;
 use crate::probe::{ExecutionFate, Phase, Seq};
-use crate::units::human::span;
+use crate::units::human::{counted, span};
 use crate::units::{Nanos, SenderClock, Stamp};
 
 /// The time for an execution to end after SIGTERM, before its group is killed.
@@ -33,6 +34,8 @@ pub(super) struct Executor {
     command: Program,
     prepare: Option<Program>,
     files: Files,
+    /// Of each metric that it prints.
+    patterns: Vec<OutputPattern>,
 }
 
 impl Executor {
@@ -41,12 +44,16 @@ impl Executor {
         let prepare = spec.prepare.as_ref().map(|words| {
             let copied = |file: &Option<OwnedFd>| file.as_ref().map(OwnedFd::try_clone).transpose();
             let copies = || -> io::Result<[Option<OwnedFd>; 3]> {
-                Ok([Some(File::open("/dev/null")?.into()), copied(&given[1])?, copied(&given[2])?])
+                let null = || File::options().read(true).write(true).open("/dev/null").map(OwnedFd::from);
+                let output = if spec.printed.is_empty() { copied(&given[1])? } else { Some(null()?) };
+                Ok([Some(null()?), output, copied(&given[2])?])
             };
             program(words, copies().map_err(refused(words))?)
         });
         let (prepare, command) = (prepare.transpose()?, program(&spec.words, given)?);
-        Ok(Executor { spec: spec.clone(), fifo, command, prepare, files })
+        let pattern = |it: &PrintedSpec| OutputPattern::parse(&it.pattern).expect("a pattern that was parsed");
+        let patterns = spec.printed.iter().map(pattern).collect();
+        Ok(Executor { spec: spec.clone(), fifo, command, prepare, files, patterns })
     }
 
     /// Executes the command once; `None` if `stop` ended that.
@@ -71,6 +78,31 @@ impl Executor {
         self.files.rewind();
         let end = run(&self.command, self.fifo, spec.timeout_ns, &mut self.files, stop);
         Ok(end.map_err(refused(&spec.words))?.map(|end| end.execution(seq, phase)))
+    }
+
+    /// The numbers that the last execution printed, of each metric, or the error that it printed none.
+    pub(super) fn numbers(&mut self) -> Vec<Result<Vec<f64>, CommandError>> {
+        self.files.drain();
+        let (output, discarded) = (&self.files.kept, self.files.discarded);
+        let silent = |metric: &PrintedSpec, cause: String| CommandError::Silent {
+            command: self.spec.in_shell(),
+            metric: metric.name.clone(),
+            cause: match discarded {
+                0 => cause,
+                _ => format!("{cause}; {} beyond its first MiB were not searched", counted(discarded as usize, "byte")),
+            },
+            output: last_lines(output),
+        };
+        let metrics = self.patterns.iter().zip(&self.spec.printed);
+        let numbers = |(pattern, metric): (&OutputPattern, &PrintedSpec)| {
+            pattern.numbers(output, metric.factor()).map_err(|cause| silent(metric, cause))
+        };
+        metrics.map(numbers).collect()
+    }
+
+    /// Bytes of output in which no numbers were looked for.
+    pub(super) fn discarded(&self) -> u64 {
+        self.files.discarded
     }
 
     /// The error of `execution`, the last one, which failed.
@@ -161,12 +193,13 @@ fn watch(
         if reason.is_none() && (stop.is_sleep_over() || stop.requested().load(Ordering::Relaxed)) {
             (reason, deadline) = (Some(Reason::Stopped), ask_to_end(pid));
         }
-        let errors = files.errors().map_or(process.as_fd(), AsFd::as_fd);
-        let mut watched =
-            [PollFd::from_borrowed_fd(process.as_fd(), PollFlags::IN), PollFd::from_borrowed_fd(errors, PollFlags::IN)];
+        let [errors, output] = [&files.errors, &files.captured];
+        let [errors, output] = [errors, output].map(|file| file.as_ref().map_or(process.as_fd(), AsFd::as_fd));
+        let mut watched = [process.as_fd(), errors, output].map(|file| PollFd::from_borrowed_fd(file, PollFlags::IN));
+        let count = 2 + usize::from(files.captured.is_some());
         let rest = deadline.map(|deadline| timespec(deadline - Monotonic.now()));
-        let polled = poll(&mut watched, rest.as_ref());
-        let [has_ended, has_written] = watched.map(|one| !one.revents().is_empty());
+        let polled = poll(&mut watched[..count], rest.as_ref());
+        let [has_ended, has_errors, has_output] = watched.map(|one| !one.revents().is_empty());
         // Not by the result of poll: there may always be something to read.
         let is_over = deadline.is_some_and(|deadline| Monotonic.now() >= deadline);
         match polled {
@@ -176,7 +209,7 @@ fn watch(
                 let _ = kill_process_group(pid, Signal::KILL);
                 deadline = None;
             }
-            Ok(_) if has_written => files.drain(),
+            Ok(_) if has_errors || has_output => files.drain(),
             // A signal says that `stop` may be set.
             Ok(_) | Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),

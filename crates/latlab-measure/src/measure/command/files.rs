@@ -16,8 +16,12 @@ use crate::plan::{CommandOutput, CommandSpec};
 /// The last bytes of the standard error that are kept.
 const KEPT_BYTES: usize = 4 << 10;
 
-/// A program that never stops writing must not keep latlab from its clock.
-const DRAINED_AT_ONCE: usize = 64;
+/// The first bytes of the standard output in which numbers are looked for.
+const OUTPUT_MAX: usize = 1 << 20;
+
+/// Read at once; a program that never stops writing must not keep latlab from its clock.
+const READ_BYTES: usize = 16 << 10;
+const DRAINED_AT_ONCE: usize = 16;
 
 /// The file of the program `name`, which is searched for in PATH unless it is a path.
 pub(super) fn find(name: &str) -> Result<PathBuf, CommandError> {
@@ -47,8 +51,15 @@ pub(super) struct Files {
     input: Option<File>,
     output: Option<File>,
     /// The pipe from its standard error; `None` if it inherits latlab's.
-    errors: Option<File>,
+    pub(super) errors: Option<File>,
+    /// The last bytes of its standard error.
     tail: Vec<u8>,
+    /// The pipe from its standard output, if numbers are looked for.
+    pub(super) captured: Option<File>,
+    /// The first bytes of the output of this execution.
+    pub(super) kept: Vec<u8>,
+    /// Bytes of output of all executions that were not kept.
+    pub(super) discarded: u64,
     terminal: Option<Termios>,
 }
 
@@ -63,17 +74,26 @@ impl Files {
             CommandOutput::Inherit => ("", None),
         };
         let output = output.transpose().map_err(failed("--stdout", path))?;
-        let pipe = output.is_some().then(error_pipe).transpose().map_err(failed("--stdout", "a pipe"))?;
+        let pipe = output.is_some().then(pipe).transpose().map_err(failed("--stdout", "a pipe"))?;
         let (errors, theirs) = pipe.map_or((None, None), |(ours, theirs)| (Some(ours), Some(theirs)));
         let copied =
             |file: &Option<File>| file.as_ref().map(File::try_clone).transpose().map(|it| it.map(OwnedFd::from));
-        let given = copied(&output).map_err(failed("--stdout", path))?;
+        let (captured, given) = match spec.printed.is_empty() {
+            true => (None, copied(&output).map_err(failed("--stdout", path))?),
+            false => {
+                let (ours, theirs) = self::pipe().map_err(failed("--metric", "a pipe"))?;
+                (Some(ours), Some(theirs))
+            }
+        };
         let is_file = matches!(spec.output, CommandOutput::File(_));
         let files = Files {
             input: Some(input.try_clone().map_err(failed("--input", "/dev/null"))?).filter(|_| spec.input.is_some()),
             output: output.filter(|_| is_file),
             errors,
             tail: Vec::with_capacity(2 * KEPT_BYTES),
+            kept: Vec::with_capacity(if captured.is_some() { OUTPUT_MAX } else { 0 }),
+            discarded: 0,
+            captured,
             terminal: tcgetattr(io::stderr()).ok(),
         };
         Ok((files, [Some(input.into()), given, theirs]))
@@ -84,32 +104,47 @@ impl Files {
         // A pipe has no begin.
         self.input.iter_mut().for_each(|input| _ = input.rewind());
         self.output.iter().for_each(|output| _ = output.set_len(0));
+        self.drain();
         self.tail.clear();
+        self.kept.clear();
     }
 
-    pub(super) fn errors(&self) -> Option<&File> {
-        self.errors.as_ref()
-    }
-
-    /// Reads what the pipe has, up to a few times its size, and keeps the last bytes.
+    /// Reads what the pipes have, up to a few times their size.
     pub(super) fn drain(&mut self) {
-        let Some(errors) = &mut self.errors else { return };
-        let mut bytes = [0; KEPT_BYTES];
-        for _ in 0..DRAINED_AT_ONCE {
-            let Ok(read @ 1..) = errors.read(&mut bytes) else { break };
-            let excess = (self.tail.len() + read).saturating_sub(KEPT_BYTES).min(self.tail.len());
-            self.tail.drain(..excess);
-            self.tail.extend_from_slice(&bytes[..read]);
-        }
+        let (kept, tail) = (&mut self.kept, &mut self.tail);
+        read_available(&mut self.captured, |bytes| {
+            let (first, rest) = bytes.split_at(bytes.len().min(OUTPUT_MAX - kept.len()));
+            kept.extend_from_slice(first);
+            self.discarded += rest.len() as u64;
+        });
+        read_available(&mut self.errors, |bytes| {
+            let bytes = &bytes[bytes.len().saturating_sub(KEPT_BYTES)..];
+            let excess = (tail.len() + bytes.len()).saturating_sub(KEPT_BYTES).min(tail.len());
+            tail.drain(..excess);
+            tail.extend_from_slice(bytes);
+        });
     }
 
     /// The last lines that the execution wrote to its standard error.
     pub(super) fn last_lines(&mut self) -> String {
         self.drain();
-        let text = String::from_utf8_lossy(&self.tail);
-        let lines: Vec<&str> = text.trim_end().lines().collect();
-        lines[lines.len().saturating_sub(10)..].join("\n")
+        last_lines(&self.tail)
     }
+}
+
+fn read_available(pipe: &mut Option<File>, mut keep: impl FnMut(&[u8])) {
+    let Some(pipe) = pipe else { return };
+    let mut bytes = [0; READ_BYTES];
+    for _ in 0..DRAINED_AT_ONCE {
+        let Ok(read @ 1..) = pipe.read(&mut bytes) else { break };
+        keep(&bytes[..read]);
+    }
+}
+
+pub(super) fn last_lines(text: &[u8]) -> String {
+    let text = String::from_utf8_lossy(&text[text.len().saturating_sub(KEPT_BYTES)..]);
+    let lines: Vec<&str> = text.trim_end().lines().collect();
+    lines[lines.len().saturating_sub(10)..].join("\n")
 }
 
 fn failed(option: &'static str, path: &str) -> impl FnOnce(io::Error) -> CommandError {
@@ -127,7 +162,7 @@ impl Drop for Files {
 }
 
 /// A pipe that can be read without waiting.
-fn error_pipe() -> io::Result<(File, OwnedFd)> {
+fn pipe() -> io::Result<(File, OwnedFd)> {
     let (ours, theirs) = pipe_with(PipeFlags::CLOEXEC)?;
     fcntl_setfl(ours.as_fd(), OFlags::NONBLOCK)?;
     Ok((ours.into(), theirs))

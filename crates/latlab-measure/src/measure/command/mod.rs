@@ -3,7 +3,9 @@
 mod error;
 mod executor;
 mod files;
+mod printed;
 mod run;
 
 pub(super) use error::CommandError;
+pub use printed::OutputPattern;
 pub(super) use run::CommandRun;

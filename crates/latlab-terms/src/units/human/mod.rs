@@ -8,8 +8,8 @@ mod rates;
 mod show;
 
 pub use parse::{
-    ParseError, meant, nearest, parse_count, parse_cpus, parse_duration, parse_percent, parse_quantile, parse_size,
-    suggestion, typed_cpus,
+    ParseError, meant, nearest, parse_count, parse_cpus, parse_duration, parse_number, parse_percent, parse_quantile,
+    parse_size, suggestion, typed_cpus,
 };
 pub use rates::{
     BitRateUnit, NetworkRate, bit_rate, bits_wanted, byte_rate, load_figure, parse_byte_rate, parse_network_rate,

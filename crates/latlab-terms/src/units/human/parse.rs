@@ -40,6 +40,14 @@ const COUNT_HINT: &str = "a whole number, such as `50000`, `50_000`, `50k` or `1
 const SIZE_HINT: &str = "bytes, such as `64`, `1472B`, `8kB` or `8KiB`";
 const PERCENT_HINT: &str = "a share, such as `0.5%` or `0.005`";
 
+/// Parses a number, which `unit` may follow.
+pub fn parse_number(text: &str, unit: &str) -> Result<f64, ParseError> {
+    let number = text.trim().strip_suffix(unit).unwrap_or(text).trim();
+    let number = number.replace('−', "-").parse().ok().filter(|number: &f64| number.is_finite());
+    number
+        .ok_or_else(|| ParseError::new("number", text, "it is not a number in this unit", format!("such as `5{unit}`")))
+}
+
 /// Parses a duration: `100ns`, `250us` (or `µs`), `1.5ms`, `2s`, `1m`, `1h`. The unit is required, except of `0`.
 pub fn parse_duration(text: &str) -> Result<Nanos, ParseError> {
     let refuse = |cause: String| ParseError::new("duration", text, cause, DURATION_HINT);

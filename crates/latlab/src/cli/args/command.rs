@@ -4,7 +4,7 @@ use clap::Args;
 
 use super::{MeasuringArgs, StopArgs};
 use crate::cli::value::{self, Pin};
-use crate::plan::{CommandOutput, defaults};
+use crate::plan::{CommandOutput, PrintedSpec, defaults};
 use crate::units::Nanos;
 
 /// The options and words of `latlab command`.
@@ -65,6 +65,13 @@ pub struct ExecutionArgs {
     /// lines are printed if an execution fails.
     #[arg(long, value_name = "null|inherit|FILE", value_parser = value::command_output)]
     pub stdout: Option<CommandOutput>,
+    /// Record the numbers that COMMAND prints, as NAME=PATTERN[:UNIT][:higher]; repeatable
+    ///
+    /// PATTERN is a JSON pointer such as /latency/p99, a regular expression with one group, or * for each line that is a number.
+    /// With the unit ns, us, ms or s they are times; other units are shown as typed. :higher says that larger is better. A
+    /// pattern that ends in a colon and a word needs a group around it: '(?:a:b)'.
+    #[arg(long, value_name = "NAME=PATTERN", value_parser = value::printed)]
+    pub metric: Vec<PrintedSpec>,
     /// End an execution that takes longer than T; it has failed [default: never]
     #[arg(long, value_name = "T", allow_hyphen_values = true, value_parser = value::span(defaults::DURATION_MAX))]
     pub timeout: Option<Nanos>,

@@ -36,7 +36,7 @@ pub struct ExportContentArgs {
     #[arg(long, value_name = "FORMAT")]
     pub format: Option<ExportFormat>,
     /// Table of csv, jsonl and parquet [default: the main one of the kind]
-    #[arg(long, value_name = "TABLE", value_parser = value::one_of(&TABLES, RecordedTable::word))]
+    #[arg(long, value_name = "TABLE", value_parser = value::one_of(&RecordedTable::ALL, RecordedTable::word))]
     pub table: Option<RecordedTable>,
     /// Metric of other formats and of --histogram, such as response_time [default: the main one of the kind]
     #[arg(long, value_name = "METRIC")]
@@ -96,12 +96,3 @@ pub enum ExportFormat {
     /// Mean and standard deviation of each run, a line for each.
     Jitter,
 }
-
-pub const TABLES: [RecordedTable; 6] = [
-    RecordedTable::Probes,
-    RecordedTable::Wakeups,
-    RecordedTable::Executions,
-    RecordedTable::Intervals,
-    RecordedTable::Values,
-    RecordedTable::Host,
-];

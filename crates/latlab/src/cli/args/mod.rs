@@ -14,7 +14,7 @@ pub use compare::{
     SummaryArgs,
 };
 pub use doctor::DoctorArgs;
-pub use export::{ExportArgs, ExportContentArgs, ExportFormat, ExportWritingArgs, TABLES};
+pub use export::{ExportArgs, ExportContentArgs, ExportFormat, ExportWritingArgs};
 pub use import::{ImportArgs, LogArgs};
 pub use measuring::{
     CompatOutputArgs, EndArgs, GateArgs, HoldArgs, JsonArgs, JudgingArgs, LiveArgs, LoadArgs, MeasuringArgs,

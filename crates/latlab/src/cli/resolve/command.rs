@@ -1,5 +1,7 @@
 //! Resolution of `latlab command`.
 
+use std::collections::BTreeSet;
+
 use super::measuring::{self, expect_settings_of_this_host};
 use super::{Environment, MeasureJob};
 use crate::cli::args::CommandArgs;
@@ -24,9 +26,14 @@ pub fn command(typed: &CommandArgs, environment: &Environment) -> Result<Measure
         output: execution.stdout.clone().unwrap_or(CommandOutput::Null),
         timeout_ns: execution.timeout,
         ignore_failure: execution.ignore_failure,
+        printed: execution.metric.clone(),
     });
     if typed.command[0].is_empty() {
         return Err(unusable("COMMAND", "", "it has no name", "such as `-- sleep 0.1`"));
+    }
+    let mut names = BTreeSet::new();
+    if let Some(twice) = execution.metric.iter().find(|it| !names.insert(&it.name)) {
+        return Err(unusable("--metric", &twice.name, "it was given twice", "give each metric a name of its own"));
     }
     let here = EndSpec { cpu: typed.process.cpu.and_then(Pin::cpu), fifo: typed.process.fifo, ..EndSpec::SYSTEM };
     let (stop, warmup) = (typed.stop.stop(), typed.stop.warmup());

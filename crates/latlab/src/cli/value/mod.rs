@@ -3,6 +3,7 @@
 mod load;
 mod log;
 mod path;
+mod printed;
 mod setting;
 mod summary;
 mod target;
@@ -16,6 +17,7 @@ use thiserror::Error;
 pub use load::{LOAD_KINDS, load};
 pub use log::{direction, log_format, logged_metric};
 pub use path::{Bind, address_in, bind, code_point, history, is_interface_name, listening, peer_address, source_ports};
+pub use printed::printed;
 pub use setting::setting;
 pub use summary::{
     Confidence, Delimiters, NamedGlob, Tag, confidence, delimiters, instant, named_glob, percent, percent_word,

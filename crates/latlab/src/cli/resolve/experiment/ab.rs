@@ -117,7 +117,7 @@ fn file(
         Some(recipe) => lines.push(recipe.design().into()),
         None => lines.extend(own_design(typed)),
     }
-    lines.extend(comparisons(typed, measuring.kind, recipe.is_some()));
+    lines.extend(comparisons(typed, measuring, recipe.is_some()));
     Ok(lines.join("\n") + "\n")
 }
 
@@ -194,17 +194,20 @@ fn own_design(typed: &AbArgs) -> Vec<String> {
     lines
 }
 
-/// A `[[compare]]` for each usual statistic of `kind`, and with a recipe for the mean, unless the usual ones without a
-/// margin are meant, which need none.
-fn comparisons(typed: &AbArgs, kind: Kind, with_mean: bool) -> Vec<String> {
+/// A `[[compare]]` for each usual statistic, and with a recipe for the mean, unless the usual ones without a margin are
+/// meant, which need none.
+fn comparisons(typed: &AbArgs, measuring: &MeasuringCommand, with_mean: bool) -> Vec<String> {
     if typed.equivalence.is_none() && !with_mean {
         return Vec::new();
     }
-    let usual = kind.compared_statistics();
+    let usual = measuring.kind.compared_statistics();
     let mean = (with_mean && !usual.contains(&"mean")).then_some("mean");
+    let metrics = measuring.options.iter().filter(|option| option.key == "metric").flat_map(|option| &option.values);
+    let printed: Vec<(&str, &str)> = metrics.filter_map(|it| Some((it.split_once('=')?.0, "p50"))).collect();
+    let usual = mean.into_iter().chain(usual).map(|statistic| (measuring.kind.metric().name(), statistic));
     let mut lines = Vec::new();
-    for statistic in mean.into_iter().chain(usual) {
-        lines.extend(["".into(), "[[compare]]".into(), format!("metric = \"{}\"", kind.metric().name())]);
+    for (metric, statistic) in if printed.is_empty() { usual.collect() } else { printed } {
+        lines.extend(["".into(), "[[compare]]".into(), format!("metric = \"{metric}\"")]);
         lines.push(format!("statistic = \"{statistic}\""));
         lines.extend(typed.equivalence.as_ref().map(|margin| format!("equivalence = {}", quoted(margin))));
     }

@@ -1,10 +1,14 @@
 //! Resolution of `[design]` and `[[compare]]` of an experiment file.
 
+use std::collections::BTreeSet;
+
 use super::file::{Field, FileError, FileText, ListedTable, scalar};
 use super::options::{Factor, levels};
 use crate::analysis::comparison::parse_estimand;
 use crate::metric::Metric;
-use crate::plan::{BetweenBlocks, Contrast, Design, Factors, Kind, RunOrder, RunsRule, defaults};
+use crate::plan::{
+    BetweenBlocks, Contrast, Design, ExperimentCondition, Factors, Kind, RunOrder, RunSpec, RunsRule, defaults,
+};
 use crate::stats::LOOKS_MAX;
 use crate::units::Nanos;
 use crate::units::human::{self, suggestion};
@@ -165,39 +169,43 @@ impl Field<'_, '_, '_> {
 const COMPARE_KEYS: [&str; 4] = ["metric", "statistic", "baseline", "equivalence"];
 const STATISTIC_HINT: &str = "`mean`, a quantile such as `p99.9` or `0.999`, or a ratio such as `loss_ratio`";
 
-/// The contrasts that `[[compare]]` names; without it the usual two of the kind.
+/// The contrasts that `[[compare]]` names; without it the usual ones of the first of `conditions`.
 pub(super) fn contrasts(
     file: FileText<'_>,
     kind: Kind,
+    conditions: &[ExperimentCondition],
     field: Option<Field<'_, '_, '_>>,
     factors: &[Factor],
 ) -> Result<Vec<Contrast>, FileError> {
+    let runs = || conditions.iter().flat_map(|condition| &condition.plan.runs);
     let Some(field) = field else {
-        let usual = |statistic: &str| Contrast { statistic: statistic.into(), ..empty(kind) };
-        return Ok(kind.compared_statistics().map(usual).into());
+        let usual = |(metric, statistic): (_, &str)| Contrast { statistic: statistic.into(), ..empty(metric) };
+        return Ok(runs().next().into_iter().flat_map(RunSpec::compared).map(usual).collect());
     };
+    let known: BTreeSet<Metric> = kind.metrics().iter().copied().chain(runs().flat_map(RunSpec::metrics)).collect();
     let tables = field.tables()?;
     if tables.len() > defaults::CONTRASTS_MAX {
         let cause = format!("{} comparisons are more than {}", tables.len(), defaults::CONTRASTS_MAX);
         return Err(field.error(cause, "list the ones that you need"));
     }
-    tables.into_iter().map(|table| contrast(file, kind, &table, factors)).collect()
+    tables.into_iter().map(|table| contrast(file, kind, &known, &table, factors)).collect()
 }
 
-const fn empty(kind: Kind) -> Contrast {
-    Contrast { metric: kind.metric(), statistic: String::new(), baseline: Factors::new(), equivalence: None }
+const fn empty(metric: Metric) -> Contrast {
+    Contrast { metric, statistic: String::new(), baseline: Factors::new(), equivalence: None }
 }
 
 fn contrast(
     file: FileText<'_>,
     kind: Kind,
+    known: &BTreeSet<Metric>,
     table: &ListedTable<'_, '_>,
     factors: &[Factor],
 ) -> Result<Contrast, FileError> {
-    let mut contrast = empty(kind);
+    let mut contrast = empty(kind.metric());
     for field in file.fields(table.table) {
         match field.key {
-            "metric" => contrast.metric = metric(&field, kind)?,
+            "metric" => contrast.metric = metric(&field, kind, known)?,
             "statistic" => contrast.statistic = statistic(&field)?,
             "baseline" => contrast.baseline = baseline(&field, factors)?,
             "equivalence" => {
@@ -213,13 +221,14 @@ fn contrast(
     Ok(contrast)
 }
 
-fn metric(field: &Field<'_, '_, '_>, kind: Kind) -> Result<Metric, FileError> {
+fn metric(field: &Field<'_, '_, '_>, kind: Kind, known: &BTreeSet<Metric>) -> Result<Metric, FileError> {
     let text = field.text()?;
     let error = || {
-        let known: Vec<&str> = kind.metrics().iter().map(|metric| metric.name()).collect();
-        field.error(format!("`{text}` is not a metric of a {}", kind.word()), suggestion(text, &known))
+        let names: Vec<&str> = known.iter().map(|metric| metric.name()).collect();
+        field.error(format!("`{text}` is not a metric of a {}", kind.word()), suggestion(text, &names))
     };
-    Metric::from_name(text).filter(|metric| kind.metrics().contains(metric)).ok_or_else(error)
+    let named = Metric::from_name(text).map(Metric::name);
+    known.iter().copied().find(|metric| Some(metric.name()) == named).ok_or_else(error)
 }
 
 fn statistic(field: &Field<'_, '_, '_>) -> Result<String, FileError> {

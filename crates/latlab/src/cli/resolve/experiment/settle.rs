@@ -108,7 +108,6 @@ pub fn experiment_from(
         }
     }
     let design = design(file, section("design")?.map(|table| file.fields(table)).unwrap_or_default())?;
-    let contrasts = contrasts(file, kind, field("compare"), &factors)?;
     let left_out = left_out(file, field(LEAVE_OUT), &factors)?;
     let names_port = names_port && !factors.iter().any(|factor| factor.key == PORT);
     let port = names_port.then(|| port_in(file, environment)).transpose()?;
@@ -121,6 +120,7 @@ pub fn experiment_from(
     refuse_too_many_runs(file, &table, &design, combinations.len())?;
     let named = combinations.iter().map(|chosen| factors_of(chosen)).collect();
     let settled = lines.settle(combinations, selection, environment)?;
+    let contrasts = contrasts(file, kind, &settled.conditions, field("compare"), &factors)?;
     let name = field("name").map(|field| experiment_name(&field)).transpose()?.unwrap_or_else(|| stem(source));
     let experiment = Experiment { name, kind, conditions: settled.conditions, design, contrasts };
     let ported = port.map(|_| PortedFile {
