@@ -79,7 +79,7 @@ fn is_own(path: &Path, content: &ExportContent) -> io::Result<bool> {
             }
         },
         ExportContent::Hlog { .. } => "#[Logged with latlab ",
-        ExportContent::Probes { form: form @ (ProbeForm::RoundtripCsv | ProbeForm::IrttJson) } => form.heading(),
+        ExportContent::Probes { form: form @ ProbeForm::RoundtripCsv } => form.heading(),
         ExportContent::Probes { form: ProbeForm::FourTimes }
         | ExportContent::Values { .. }
         | ExportContent::Singletons { .. }

@@ -32,7 +32,7 @@ pub(super) fn probes(export: &Export<'_>, form: ProbeForm, target: &mut OutputTa
             .into());
     };
     target.write_all(form.heading().as_bytes())?;
-    let (mut sent, mut unanswered, mut without_stamps) = (0, 0, 0);
+    let (mut unanswered, mut without_stamps) = (0, 0);
     for batch in Recording::open(&run.path)?.probes(&COLUMNS)? {
         export.expect_no_signal()?;
         let batch = batch?;
@@ -45,17 +45,13 @@ pub(super) fn probes(export: &Export<'_>, form: ProbeForm, target: &mut OutputTa
             };
             let at_reflector = [batch.reflector_received_ns.get(row), batch.reflector_sent_ns.get(row)];
             let probe = ExportedProbe { id: batch.seq.values[row] as u64, sent: left, at_reflector, received };
-            let is_shown = form.write(target, sent, probe)?;
-            sent += 1;
-            unanswered += u64::from(received.is_none());
+            let is_shown = form.write(target, probe)?;
+            unanswered += usize::from(received.is_none());
             without_stamps += usize::from(!is_shown && received.is_some());
         }
     }
-    form.end(target, sent, sent - unanswered)?;
     target.flush()?;
-    if form != ProbeForm::IrttJson {
-        warn_left_out(export, unanswered as usize, "probe", ", which were lost or late");
-    }
+    warn_left_out(export, unanswered, "probe", ", which were lost or late");
     warn_left_out(export, without_stamps, "probe", ", without both stamps of the reflector");
     Ok(())
 }

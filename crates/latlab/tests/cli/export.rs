@@ -236,7 +236,7 @@ fn a_file_is_replaced_if_it_is_such_an_export() {
     let first = fs::read(ran.directory().join("x.csv")).expect("written");
     line("export closed -o x.csv").success();
     assert_eq!(fs::read(ran.directory().join("x.csv")).expect("written"), first);
-    for format in ["jsonl", "parquet", "hlog", "values", "roundtrip-csv", "irtt-json", "jitter"] {
+    for format in ["jsonl", "parquet", "hlog", "values", "roundtrip-csv", "jitter"] {
         let refused = line(&format!("export closed -o x.csv --format {format}"));
         refused
             .stderr(contains("nothing in it shows that latlab wrote it in this form"))
@@ -333,7 +333,6 @@ fn the_forms_of_other_tools_are_imported_with_the_same_round_trips() {
         ("csv", ""),
         ("roundtrip-csv", ""),
         ("four-times", ""),
-        ("irtt-json", ""),
         ("hlog", ""),
         ("values --singletons", " --from numbers --unit ns --metric round_trip_delay"),
     ] {

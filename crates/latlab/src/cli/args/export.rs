@@ -31,8 +31,8 @@ pub struct ExportContentArgs {
     /// Format [default: that of the end of FILE, else csv]
     ///
     /// Every row: csv, jsonl or parquet, with the conditions of its run. Histograms: hlog for HdrHistogram. Statistics of
-    /// runs: values for ministat, jitter for mean and standard deviation. Probes of one run: roundtrip-csv, four-times or
-    /// irtt-json.
+    /// runs: values for ministat, jitter for mean and standard deviation. Probes of one run: roundtrip-csv or
+    /// four-times.
     #[arg(long, value_name = "FORMAT")]
     pub format: Option<ExportFormat>,
     /// Table of csv, jsonl and parquet [default: the main one of the kind]
@@ -91,8 +91,6 @@ pub enum ExportFormat {
     RoundtripCsv,
     /// Sequence number and four time stamps of each answered probe of one run, in ns.
     FourTimes,
-    /// Probes of one run in the JSON format of irtt.
-    IrttJson,
     /// Mean and standard deviation of each run, a line for each.
     Jitter,
 }

@@ -113,7 +113,6 @@ fn content(typed: &ExportContentArgs, format: ExportFormat) -> Result<ExportCont
         (None, ExportFormat::Hlog) => ExportContent::Hlog { metric },
         (None, ExportFormat::RoundtripCsv) => ExportContent::Probes { form: ProbeForm::RoundtripCsv },
         (None, ExportFormat::FourTimes) => ExportContent::Probes { form: ProbeForm::FourTimes },
-        (None, ExportFormat::IrttJson) => ExportContent::Probes { form: ProbeForm::IrttJson },
         (None, ExportFormat::Jitter) => ExportContent::Jitter { metric, unit: typed.unit.unwrap_or(TimeUnit::Micros) },
         (None, _) if typed.singletons => ExportContent::Singletons { metric, unit },
         (None, _) => {
@@ -128,7 +127,7 @@ fn expect_in_place(typed: &ExportContentArgs, format: ExportFormat, rows: Option
     let with = format!("--format {}", word.as_ref().map_or("", PossibleValue::get_name));
     let refuse = |option, cause, hint| Err(out_of_place(option, &with, cause, hint));
     let is_values = format == ExportFormat::Values;
-    let are_probes = matches!(format, ExportFormat::RoundtripCsv | ExportFormat::FourTimes | ExportFormat::IrttJson);
+    let are_probes = matches!(format, ExportFormat::RoundtripCsv | ExportFormat::FourTimes);
     if typed.histogram && !matches!(rows, Some(RowFormat::Csv | RowFormat::Jsonl)) {
         return refuse("--histogram", "bins are printed as text", "`--format csv` or `--format jsonl`");
     }
