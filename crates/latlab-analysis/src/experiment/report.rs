@@ -50,6 +50,8 @@ pub struct ExperimentReport {
     pub change_gates: Vec<ChangeGateResult>,
     /// Whether runs were left when its budget was used up.
     pub over_budget: bool,
+    /// Whether runs were left when all gates were decided.
+    pub decided_early: bool,
     /// With gates: whether the target was silent in all judged runs, so that the gates come before that failure.
     pub is_silent: bool,
 }

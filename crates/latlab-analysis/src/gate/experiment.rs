@@ -1,7 +1,8 @@
 //! The gates of an experiment.
 
 use super::{
-    ChangeGate, ChangeGateResult, ExperimentGateResult, GateError, GateParts, ValueGates, expect_few_gates, outcome_of,
+    ChangeGate, ChangeGateResult, ExperimentGateResult, GateError, GateParts, GateState, ValueGates, expect_few_gates,
+    outcome_of,
 };
 use crate::diagnostics::Outcome;
 use crate::estimand::{Estimand, parse_estimand};
@@ -42,9 +43,17 @@ impl ExperimentGates {
 
     /// The outcome of an experiment with these results.
     pub fn outcome(&self, values: &[ExperimentGateResult], changes: &[ChangeGateResult]) -> Outcome {
-        let states = changes.iter().map(|result| result.state);
-        outcome_of(states.chain(values.iter().map(ExperimentGateResult::state)), self.values.is_strict())
+        outcome_of(states(values, changes), self.values.is_strict())
     }
+
+    /// Whether none of these results is undecided.
+    pub fn are_decided(values: &[ExperimentGateResult], changes: &[ChangeGateResult]) -> bool {
+        states(values, changes).all(|state| state != GateState::Undecided)
+    }
+}
+
+fn states(values: &[ExperimentGateResult], changes: &[ChangeGateResult]) -> impl Iterator<Item = GateState> {
+    changes.iter().map(|result| result.state).chain(values.iter().map(ExperimentGateResult::state))
 }
 
 /// Whether the limit of the gate `text` is a change in per cent; that of a ratio is one if it has a sign.

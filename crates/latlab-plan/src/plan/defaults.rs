@@ -315,6 +315,10 @@ pub const EXPERIMENT_SETTLE: Nanos = Nanos::from_secs(1);
 pub const PAUSE_MAX: Nanos = Nanos::from_secs(7 * 24 * 3600);
 /// The time that a hook of an experiment may take: to deploy a build and start a server.
 pub const HOOK_TIMEOUT: Nanos = Nanos::from_secs(60);
+/// The most looks at the gates of an experiment …
+pub const GATE_LOOKS_MAX: u32 = 5;
+/// … and the runs of each condition before each: with fewer, a permutation test cannot have Pocock's level.
+pub const GATE_LOOK_RUNS: u32 = 5;
 /// Default seed of an order, so that the same file gives the same order.
 pub const EXPERIMENT_SEED: u64 = 1;
 /// Estimate of a round trip before any is measured, for the expected duration of a counted closed loop.

@@ -145,6 +145,16 @@ impl Design {
         (compared + warmup).saturating_mul(conditions as u64)
     }
 
+    /// How often gates on changes are judged, after equal shares of the runs, each of at least five runs of each condition.
+    /// Once if the file declares its looks, or its end depends on precision.
+    pub fn gate_looks(&self) -> u32 {
+        let RunsRule::PerBlock(runs) = self.runs else { return 1 };
+        let runs = runs * self.blocks;
+        let is_possible = |looks: &u32| runs % looks == 0 && runs / looks >= defaults::GATE_LOOK_RUNS;
+        let most = if self.looks.is_none() { defaults::GATE_LOOKS_MAX } else { 1 };
+        (2..=most).rev().find(is_possible).unwrap_or(1)
+    }
+
     /// The runs of `block` in the order that docs/experiments.md defines; empty if the block does not exist.
     pub fn schedule(&self, conditions: usize, block: u32) -> Vec<ScheduledRun> {
         let Some(runs) = self.runs_in(block) else { return Vec::new() };

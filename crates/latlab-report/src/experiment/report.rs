@@ -78,7 +78,9 @@ fn parts(report: &ExperimentReport, plot_width: usize, width: usize) -> Vec<Part
     let is_rehearsal = report.published.as_ref().is_some_and(|published| published.recipe.is_rehearsal());
     let comparisons = report.comparisons.as_ref().filter(|_| !is_rehearsal);
     let comparisons = comparisons.map(|comparisons| comparison::parts(comparisons, &[], false));
-    let budget = report.over_budget.then(|| "the budget was used up: the remaining runs were not made".to_owned());
+    let early = [(report.over_budget, "the budget was used up"), (report.decided_early, "every gate was decided")];
+    let early = early.iter().find(|(is_it, _)| *is_it);
+    let early = early.map(|(_, why)| format!("{why}: the remaining runs were not made"));
     // A comparison has this caveat itself.
     let missing: Vec<_> = report.missing_caveat().filter(|_| report.comparisons.is_none()).into_iter().collect();
     let mut parts: Vec<Part> =
@@ -86,7 +88,7 @@ fn parts(report: &ExperimentReport, plot_width: usize, width: usize) -> Vec<Part
     parts.extend(comparisons.into_iter().flatten());
     parts.extend(single_condition(report));
     parts.push(Part::Caveats(caveat_views(&missing)));
-    parts.push(Part::Notes(budget.into_iter().chain(gate_lines(report).into_iter().map(|(_, line)| line)).collect()));
+    parts.push(Part::Notes(early.into_iter().chain(gate_lines(report).into_iter().map(|(_, line)| line)).collect()));
     parts
 }
 
@@ -138,6 +140,7 @@ fn experiment(report: &ExperimentReport) -> Value {
     });
     let parts = [
         ("over_budget", report.over_budget.then(|| json!(true))),
+        ("decided_early", report.decided_early.then(|| json!(true))),
         ("published", report.published.as_ref().map(published::document)),
         ("spread", report.spread.as_ref().map(spread::document)),
         ("same", report.aa_test.as_ref().map(aa_test::document)),

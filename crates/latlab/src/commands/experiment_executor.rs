@@ -2,19 +2,21 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use super::keys;
 use super::measure_and_report::{LiveText, ProgressLine, measure, warn_of_silence};
+use crate::analysis::ExperimentGates;
 use crate::analysis::experiment::{PrecisionResult, RemainingTime};
 use crate::cli::resolve::ExperimentJob;
 use crate::console::{Console, Progress};
 use crate::diagnostics::{Explain, Failure, names_full_disk};
 use crate::experiment::{
     DueRun, ExperimentEvent, ExperimentState, FailureKind, HookError, HookRunner, HookWait, HookedRun, OpenExperiment,
-    RunExecutor, RunResult, StopRule, in_one_line, result_of,
+    PartialReport, ReportReader, RunExecutor, RunResult, StopRule, in_one_line, result_of,
 };
 use crate::facts::{ExperimentFacts, RunOutcome};
 use crate::measure::{PlanOutcome, RecordingTarget};
@@ -42,6 +44,8 @@ pub(super) struct ExperimentExecutor<'a> {
     ports: BTreeSet<u16>,
     /// When no further run begins.
     deadline: Option<Instant>,
+    /// What ends the experiment if it is decided.
+    gates: &'a ExperimentGates,
 }
 
 impl<'a> ExperimentExecutor<'a> {
@@ -50,6 +54,7 @@ impl<'a> ExperimentExecutor<'a> {
         job: &'a ExperimentJob,
         conditions: usize,
         store: Store,
+        gates: &'a ExperimentGates,
         hooks: HookRunner,
         signals: &'a SignalWatch,
         console: &'a Console,
@@ -58,7 +63,20 @@ impl<'a> ExperimentExecutor<'a> {
         let (stop_rule, shown, silent) = (StopRule::default(), BTreeSet::new(), RefCell::default());
         let hooks = RefCell::new(hooks);
         let (ports, deadline) = (BTreeSet::new(), None);
-        ExperimentExecutor { job, store, hooks, signals, console, stop_rule, remaining, shown, silent, ports, deadline }
+        ExperimentExecutor {
+            job,
+            store,
+            hooks,
+            signals,
+            console,
+            stop_rule,
+            remaining,
+            shown,
+            silent,
+            ports,
+            deadline,
+            gates,
+        }
     }
 
     /// Begins no further run when `budget` from now is used up.
@@ -231,6 +249,15 @@ impl RunExecutor for ExperimentExecutor<'_> {
 
     fn is_interrupted(&self) -> bool {
         self.signals.outcome().is_some()
+    }
+
+    fn are_gates_decided(&mut self, state: &ExperimentState) -> bool {
+        let ExperimentJob { experiment, impossible, .. } = self.job;
+        let note = |text: &str| self.console.note(text);
+        let (directory, gates) = (self.store.path().parent().unwrap_or_else(|| Path::new(".")), Some(self.gates));
+        let reader = ReportReader { directory, state, experiment, impossible, shift: false, gates, note: &note };
+        let PartialReport { report, failure } = reader.read();
+        failure.is_none() && ExperimentGates::are_decided(&report.gates, &report.change_gates)
     }
 
     fn is_over_budget(&self) -> bool {

@@ -72,7 +72,8 @@ pub(super) fn run(job: &RunJob, console: &Console) -> Result<Outcome, Failure> {
     let begun = settled.plan(Some(open.state()), &not_measured, false);
     let conditions = begun.measured().conditions.len();
     let store = Store::open(&open.runs())?;
-    let mut executor = ExperimentExecutor::new(&settled.job, conditions, store, hooks, &signals, console);
+    let mut executor =
+        ExperimentExecutor::new(&settled.job, conditions, store, &reporter.gates, hooks, &signals, console);
     job.typed.going_on.budget.iter().for_each(|budget| executor.end_after(*budget));
     console.lines(&plan(&ExperimentPlan { directory: Some(open.path()), ..begun }, style));
     measure_and_report::warn_of_real_time(plans(), console);
@@ -81,6 +82,7 @@ pub(super) fn run(job: &RunJob, console: &Console) -> Result<Outcome, Failure> {
         keep_going: job.typed.going_on.keep_going,
         absent: settled.absent.clone(),
         drop_impossible: open.state().recipe.is_some() && !has_hooks(experiment),
+        gate_looks: if reporter.gates.changes.is_empty() { 0 } else { experiment.design.gate_looks() },
     };
     let end = ExperimentRunner { experiment, policy, journal: &mut open, executor: &mut executor }.run()?;
     // Other processes may open the experiment from here on.

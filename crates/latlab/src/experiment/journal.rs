@@ -95,6 +95,10 @@ pub(crate) enum JournalEntry {
     NarrowEnough {
         block: u32,
     },
+    /// The gates were judged while runs were left: one of so many looks.
+    Looked {
+        looks: u32,
+    },
     /// Nothing is left to do.
     Finished {
         /// How many looks its file declared, if any; `None` before format 1.2.

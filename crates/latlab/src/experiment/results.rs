@@ -235,6 +235,7 @@ impl ReportReader<'_> {
             gates: Vec::new(),
             change_gates: Vec::new(),
             over_budget: self.state.over_budget,
+            decided_early: self.state.is_decided_early(),
             is_silent: false,
         };
         let state = self.state.without(&report.missing);

@@ -83,6 +83,10 @@ pub(crate) trait RunExecutor {
     fn check_precision(&mut self, _state: &ExperimentState) -> Result<PrecisionResult, Failure> {
         Ok(PrecisionResult::Wide)
     }
+    /// Whether each of its gates is decided by the runs so far.
+    fn are_gates_decided(&mut self, _state: &ExperimentState) -> bool {
+        false
+    }
     /// Whether the time of the experiment is up.
     fn is_over_budget(&self) -> bool {
         false
@@ -120,6 +124,8 @@ pub(crate) struct RunPolicy {
     pub(crate) absent: Vec<ExcludedCondition>,
     /// Give up a condition if it was never measured and a run of it cannot begin.
     pub(crate) drop_impossible: bool,
+    /// How often its gates are judged, the end included; 0 without gates.
+    pub(crate) gate_looks: u32,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -178,12 +184,11 @@ impl ExperimentRunner<'_> {
                 }
             }
             let is_left = matches!(step, NextStep::BeginBlock { .. } | NextStep::Run(_));
-            if is_left
-                && self.executor.is_over_budget()
-                && self.journal.state().is_balanced(&self.experiment.conditions)
-            {
+            let is_balanced = is_left && self.journal.state().is_balanced(&self.experiment.conditions);
+            let is_over_budget = is_balanced && self.executor.is_over_budget();
+            if is_over_budget || (is_left && self.is_decided()?) {
                 self.executor.end_block();
-                return self.finish(true);
+                return self.finish(is_over_budget);
             }
             match step {
                 NextStep::BeginBlock { block, pause } => {
@@ -217,6 +222,19 @@ impl ExperimentRunner<'_> {
             self.journal.note(JournalEntry::Finished { looks: Some(self.experiment.design.looks), over_budget })?;
         }
         Ok(RunnerOutcome::Finished)
+    }
+
+    /// Judges the gates if that is due after the last run.
+    fn is_decided(&mut self) -> Result<bool, ExperimentError> {
+        let (looks, state) = (self.policy.gate_looks, self.journal.state());
+        let all = self.experiment.design.runs_at_most(self.experiment.conditions.len());
+        if state.runs_done() == 0 || state.runs_done() * u64::from(looks) % all > 0 || looks < 2 {
+            return Ok(false);
+        }
+        if !state.is_looked_at() {
+            self.journal.note(JournalEntry::Looked { looks })?;
+        }
+        Ok(self.executor.are_gates_decided(self.journal.state()))
     }
 
     fn is_narrow(&mut self, block: u32) -> Result<bool, Failure> {

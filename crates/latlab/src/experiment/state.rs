@@ -23,6 +23,8 @@ pub struct ExperimentState {
     pub finished: bool,
     /// Whether runs were left when its budget was used up.
     pub over_budget: bool,
+    /// Runs that were over when its gates were judged last while runs were left.
+    looked_at: u64,
     /// How often it was continued with a changed file.
     pub changes: u32,
     /// Runs that were over when it was finished, each time that further ones were.
@@ -78,20 +80,34 @@ impl ExperimentState {
                 self.dropped.push(ExcludedCondition { factors, reason });
             }
             JournalEntry::NarrowEnough { .. } => self.narrow_enough = true,
+            JournalEntry::Looked { looks } => {
+                self.looked_at = self.runs_done();
+                self.end(Some(Some(looks)));
+            }
             JournalEntry::Finished { looks, over_budget } => {
-                self.over_budget = over_budget;
-                self.finish(looks);
+                (self.over_budget, self.finished) = (over_budget, true);
+                self.end(looks);
             }
             JournalEntry::Opened { .. } | JournalEntry::Unknown => {}
         }
     }
 
-    fn finish(&mut self, looks: Option<Option<u32>>) {
-        self.finished = true;
+    /// The verdicts were looked at, as one of so many looks.
+    fn end(&mut self, looks: Option<Option<u32>>) {
         self.looks = self.looks.or(looks);
         if self.ends.last() < Some(&self.runs_done()) {
             self.ends.push(self.runs_done());
         }
+    }
+
+    /// Whether all its gates were decided, and no run was made since then.
+    pub fn is_decided_early(&self) -> bool {
+        self.finished && self.is_looked_at()
+    }
+
+    /// Whether its gates were judged after the last run, while runs were left.
+    pub(super) fn is_looked_at(&self) -> bool {
+        self.looked_at > 0 && self.looked_at == self.runs_done()
     }
 
     /// The look at its verdicts as they are now. Each end that was followed by further runs is one. The file as it is

@@ -216,13 +216,14 @@ fn gated(old: &str, new: &str, design: &str) -> TempDir {
 
 #[test]
 fn gates_on_changes_are_judged_at_the_end_and_again_without_measuring() {
-    let directory = gated("sleep 0.01", "sleep 0.2", "runs = 8");
+    let directory = gated("sleep 0.01", "sleep 0.2", "runs = 10");
     let run = |line: &str| Latlab::at(directory.path()).line("run").line(line).deadline(Duration::from_secs(120));
-    let failed = run("x.toml --format markdown").args(["--gate", "mean <= +50%", "--gate", "max <= 1h"]);
-    let failed =
-        failed.stdout(contains("**failed** against `old`: gate `mean <= +50%` failed for `new`: +")).failure(1);
-    assert!(failed.stdout.starts_with("**failed**"), "{}", failed.stdout);
+    let failed = run("x.toml --format markdown").args(["--gate", "mean <= +50%", "--gate", "max <= 1h"]).failure(1);
+    let first = "**failed** against `old`: gate `mean <= +50%` failed for `new`: +";
+    assert!(failed.stdout.starts_with(first), "{}", failed.stdout);
+    assert!(failed.stdout.contains("every gate was decided: the remaining runs"), "{}", failed.stdout);
     let before = journal(&only(directory.path()));
+    assert_eq!((runs(&before).len(), events(&before, "looked").count()), (10, 1), "of 20 runs");
     run("x.toml --format markdown").stdout(contains("old")).stderr(contains("is finished")).success();
     let shown = only(directory.path()).display().to_string();
     let passed = run(&format!("{shown} --format markdown")).args(["--gate", "mean <= +100000%"]).success();
@@ -233,7 +234,7 @@ fn gates_on_changes_are_judged_at_the_end_and_again_without_measuring() {
     );
     assert_eq!(journal(&only(directory.path())), before);
     let json = run(&format!("{shown} --json")).args(["--gate", "mean <= +50%"]).failure(1).json();
-    assert_eq!(json["gates"][0]["state"], "broken", "{json:#}");
+    assert_eq!((&json["gates"][0]["state"], &json["experiment"]["decided_early"]), (&"broken".into(), &true.into()));
     run(&shown).args(["--gate", "round_trip_delay p50 <= +5%"]).stderr(contains("cannot judge the gate")).failure(2);
     run(&shown).args(["--gate", "value <= +5%"]).stderr(contains("a run has statistics")).failure(2);
     run("x.toml --new --dry-run").stdout(contains("old")).success();
