@@ -65,6 +65,7 @@ bench *ARGUMENTS: bench-setup
     cargo bench --package latlab --bench round_trip -- {{ ARGUMENTS }}
     cargo bench --package latlab --bench loop_cost -- {{ ARGUMENTS }}
     cargo bench --package latlab --bench wakeup -- {{ ARGUMENTS }}
+    cargo bench --package latlab --bench command -- {{ ARGUMENTS }}
     cargo bench --package latlab --bench load -- {{ ARGUMENTS }}
     cargo bench --package latlab --bench live -- {{ ARGUMENTS }}
     cargo bench --package latlab --bench endurance -- {{ ARGUMENTS }}

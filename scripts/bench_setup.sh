@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs what the benches compare with: sockperf, iperf3, stress-ng, ministat, cyclictest (rt-tests), ddsperf
+# Installs what the benches compare with: sockperf, iperf3, stress-ng, ministat, hyperfine, cyclictest (rt-tests), ddsperf
 # (cyclonedds-tools), and DuckDB in a virtual environment below target/. The tests and scripts/dist.sh use the latter too.
 # A bench whose peer is missing fails; this is where peers come from.
 set -euo pipefail
@@ -11,6 +11,7 @@ command -v sockperf >/dev/null || missing+=(sockperf)
 command -v iperf3 >/dev/null || missing+=(iperf3)
 command -v stress-ng >/dev/null || missing+=(stress-ng)
 command -v ministat >/dev/null || missing+=(ministat)
+command -v hyperfine >/dev/null || missing+=(hyperfine)
 command -v cyclictest >/dev/null || missing+=(rt-tests)
 command -v ddsperf >/dev/null || missing+=(cyclonedds-tools)
 python3 -c 'import ensurepip' 2>/dev/null || missing+=(python3-venv)

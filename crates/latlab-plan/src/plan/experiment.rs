@@ -150,7 +150,7 @@ impl Design {
     pub fn gate_looks(&self) -> u32 {
         let RunsRule::PerBlock(runs) = self.runs else { return 1 };
         let runs = runs * self.blocks;
-        let is_possible = |looks: &u32| runs % looks == 0 && runs / looks >= defaults::GATE_LOOK_RUNS;
+        let is_possible = |looks: &u32| runs.is_multiple_of(*looks) && runs / looks >= defaults::GATE_LOOK_RUNS;
         let most = if self.looks.is_none() { defaults::GATE_LOOKS_MAX } else { 1 };
         (2..=most).rev().find(is_possible).unwrap_or(1)
     }

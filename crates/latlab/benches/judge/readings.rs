@@ -40,6 +40,23 @@ pub(crate) fn latlab_wakeup(text: &str) -> Result<Reading, String> {
     of_metric(text, "wakeup_latency")
 }
 
+/// The elapsed time in a `latlab.summary/1` document, with the errors of [`latlab`].
+pub(crate) fn latlab_command(text: &str) -> Result<Reading, String> {
+    of_metric(text, "elapsed_time")
+}
+
+/// The quantiles of these times in ns, interpolated linearly between order statistics, as those of latlab.
+pub(crate) fn of_times(mut times: Vec<f64>) -> Result<Reading, String> {
+    times.sort_by(f64::total_cmp);
+    let last = times.len().checked_sub(1).ok_or("it printed no times")?;
+    let quantile = |q: f64| {
+        let place = q * last as f64;
+        let (low, high) = (times[place.floor() as usize], times[place.ceil() as usize]);
+        low + (high - low) * place.fract()
+    };
+    Ok(Reading { p50_ns: quantile(0.5), p99_ns: quantile(0.99), p999_ns: None })
+}
+
 fn of_metric(text: &str, metric: &str) -> Result<Reading, String> {
     let document = parse(text)?;
     let (sent, answered) = (number(&document, "/sent")?, number(&document, "/answered")?);

@@ -45,7 +45,7 @@ pub(super) struct ExperimentExecutor<'a> {
     /// When no further run begins.
     deadline: Option<Instant>,
     /// What ends the experiment if it is decided.
-    gates: &'a ExperimentGates,
+    gates: Option<&'a ExperimentGates>,
 }
 
 impl<'a> ExperimentExecutor<'a> {
@@ -54,7 +54,6 @@ impl<'a> ExperimentExecutor<'a> {
         job: &'a ExperimentJob,
         conditions: usize,
         store: Store,
-        gates: &'a ExperimentGates,
         hooks: HookRunner,
         signals: &'a SignalWatch,
         console: &'a Console,
@@ -62,7 +61,7 @@ impl<'a> ExperimentExecutor<'a> {
         let remaining = RemainingTime::of(&job.experiment, conditions);
         let (stop_rule, shown, silent) = (StopRule::default(), BTreeSet::new(), RefCell::default());
         let hooks = RefCell::new(hooks);
-        let (ports, deadline) = (BTreeSet::new(), None);
+        let (ports, deadline, gates) = (BTreeSet::new(), None, None);
         ExperimentExecutor {
             job,
             store,
@@ -77,6 +76,11 @@ impl<'a> ExperimentExecutor<'a> {
             deadline,
             gates,
         }
+    }
+
+    /// Lets `gates` end the experiment.
+    pub(super) fn end_by(&mut self, gates: &'a ExperimentGates) {
+        self.gates = Some(gates);
     }
 
     /// Begins no further run when `budget` from now is used up.
@@ -254,7 +258,7 @@ impl RunExecutor for ExperimentExecutor<'_> {
     fn are_gates_decided(&mut self, state: &ExperimentState) -> bool {
         let ExperimentJob { experiment, impossible, .. } = self.job;
         let note = |text: &str| self.console.note(text);
-        let (directory, gates) = (self.store.path().parent().unwrap_or_else(|| Path::new(".")), Some(self.gates));
+        let (directory, gates) = (self.store.path().parent().unwrap_or_else(|| Path::new(".")), self.gates);
         let reader = ReportReader { directory, state, experiment, impossible, shift: false, gates, note: &note };
         let PartialReport { report, failure } = reader.read();
         failure.is_none() && ExperimentGates::are_decided(&report.gates, &report.change_gates)

@@ -72,8 +72,8 @@ pub(super) fn run(job: &RunJob, console: &Console) -> Result<Outcome, Failure> {
     let begun = settled.plan(Some(open.state()), &not_measured, false);
     let conditions = begun.measured().conditions.len();
     let store = Store::open(&open.runs())?;
-    let mut executor =
-        ExperimentExecutor::new(&settled.job, conditions, store, &reporter.gates, hooks, &signals, console);
+    let mut executor = ExperimentExecutor::new(&settled.job, conditions, store, hooks, &signals, console);
+    executor.end_by(&reporter.gates);
     job.typed.going_on.budget.iter().for_each(|budget| executor.end_after(*budget));
     console.lines(&plan(&ExperimentPlan { directory: Some(open.path()), ..begun }, style));
     measure_and_report::warn_of_real_time(plans(), console);

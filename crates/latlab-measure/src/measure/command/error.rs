@@ -29,22 +29,13 @@ pub enum CommandError {
         #[source]
         source: io::Error,
     },
-    /// An execution printed no number of a metric.
-    #[error("`{command}` printed no number of `{metric}`")]
-    Silent {
-        command: String,
-        metric: String,
-        cause: String,
-        /// The last lines of its output.
-        output: String,
-    },
-    /// An execution failed, of the command or of `--prepare`.
+    /// An execution failed, of the command or of `--prepare`, or printed no number of a metric.
     #[error("`{command}` failed: {how}")]
     Failed {
         command: String,
         /// `exit code 2`, `killed by SIGSEGV`.
         how: String,
-        /// The last lines that it wrote to its standard error, if latlab has them.
+        /// The last lines that it wrote, if latlab has them.
         output: String,
         hint: &'static str,
     },
@@ -64,9 +55,6 @@ impl Explain for CommandError {
                 failure.because(explain(source)).hint("free memory, or raise the limits of the process (`ulimit -a`)")
             }
             CommandError::File { source, .. } => failure.because(explain(source)).hint("name another file"),
-            CommandError::Silent { cause, output, .. } => failure
-                .because(format!("{cause}{}{output}", if output.is_empty() { "" } else { "\n" }))
-                .hint("mend the pattern, or `--ignore-failure` to count it as failed in this metric"),
             CommandError::Failed { output, hint, .. } => {
                 let failure = failure.hint(*hint);
                 if output.is_empty() { failure } else { failure.because(output) }

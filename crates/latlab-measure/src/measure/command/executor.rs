@@ -20,7 +20,7 @@ use crate::measure::stop_signal::StopSignal;
 use crate::plan::{CommandSpec, PrintedSpec, defaults};
 use crate::platform::exit_words;
 use crate::probe::{ExecutionFate, Phase, Seq};
-use crate::units::human::{counted, span};
+use crate::units::human::span;
 use crate::units::{Nanos, SenderClock, Stamp};
 
 /// The time for an execution to end after SIGTERM, before its group is killed.
@@ -84,14 +84,12 @@ impl Executor {
     pub(super) fn numbers(&mut self) -> Vec<Result<Vec<f64>, CommandError>> {
         self.files.drain();
         let (output, discarded) = (&self.files.kept, self.files.discarded);
-        let silent = |metric: &PrintedSpec, cause: String| CommandError::Silent {
+        let limit = if discarded > 0 { ", of which the first MiB is searched" } else { "" };
+        let silent = |metric: &PrintedSpec, cause: String| CommandError::Failed {
             command: self.spec.in_shell(),
-            metric: metric.name.clone(),
-            cause: match discarded {
-                0 => cause,
-                _ => format!("{cause}; {} beyond its first MiB were not searched", counted(discarded as usize, "byte")),
-            },
+            how: format!("no number of `{}`: {cause}{limit}", metric.name),
             output: last_lines(output),
+            hint: "mend the pattern, or `--ignore-failure` to count it as failed in this metric",
         };
         let metrics = self.patterns.iter().zip(&self.spec.printed);
         let numbers = |(pattern, metric): (&OutputPattern, &PrintedSpec)| {
