@@ -115,6 +115,8 @@ impl AvailableFigures {
         let needs_stamps = matches!(metric, Metric::ReflectorDwell | Metric::RoundTripDelayLessDwell);
         if !self.metrics.contains(&metric) {
             Some(FigureAbsence::Metric)
+        } else if self.kind == Kind::Values {
+            None
         } else if is_on_schedule(metric) && !self.is_scheduled {
             Some(if self.is_imported { FigureAbsence::Log } else { FigureAbsence::Schedule })
         } else if (metric == Metric::Ipdv && !self.has_pairs) || (metric == Metric::OfferedRate && !self.has_sender) {
