@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::metric::{Metric, PrintedMetric};
-use crate::plan::{Kind, PrintedSpec};
-use crate::probe::{ExecutionFate, Fate, Phase};
+use crate::plan::Kind;
+use crate::probe::{ExecutionFate, Phase};
 use crate::recording::reader::{ExecutionBatch, IntColumn, ProbeColumn};
 use crate::sample::Sample;
 use crate::source::{ProbeSource, for_each_measured, value_at};
@@ -25,12 +25,6 @@ pub struct ExecutionFigures {
     /// Number of the signal that killed them → executions.
     pub signals: BTreeMap<i64, u64>,
     pub timed_out: u64,
-    /// Name of a metric → executions that ended well and printed no number of it.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub printed_nothing: BTreeMap<&'static str, u64>,
-    /// Output beyond the first MiB of each execution, in which no numbers were looked for.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub discarded_output_bytes: Option<u64>,
 }
 
 /// A column of which a mean is shown.
@@ -49,8 +43,7 @@ pub(super) fn figures<S: ProbeSource>(source: &S) -> Result<Option<ExecutionFigu
         return Ok(None);
     }
     let own_resident_bytes = source.manifest().run.own_resident_bytes;
-    let discarded_output_bytes = source.manifest().run.discarded_output_bytes;
-    let mut figures = ExecutionFigures { own_resident_bytes, discarded_output_bytes, ..ExecutionFigures::default() };
+    let mut figures = ExecutionFigures { own_resident_bytes, ..ExecutionFigures::default() };
     let (mut n, mut sums) = (0_u64, [0_i64; COUNTED.len()]);
     source.visit_executions(&mut |batch| {
         for row in (0..batch.rows).filter(|row| batch.phase.get(*row) == Phase::Measure) {
@@ -67,50 +60,20 @@ pub(super) fn figures<S: ProbeSource>(source: &S) -> Result<Option<ExecutionFigu
     })?;
     let means = COUNTED.into_iter().zip(sums).map(|((name, _), sum)| (name, sum as f64 / n as f64));
     figures.means = means.filter(|_| n > 0).collect();
-    for metric in source.manifest().spec.command().iter().flat_map(|command| &command.printed).map(PrintedSpec::metric)
-    {
-        let mut silent = 0;
-        visit_numbers(source, metric, &mut |fate, own| silent += u64::from(fate == Fate::Answered && own.is_empty()))?;
-        figures.printed_nothing.extend((silent > 0).then_some((metric.name, silent)));
-    }
     Ok(Some(figures))
 }
 
-/// The numbers of `metric`, in their order. An execution that failed, or printed none, counts as infinite; if a larger number
-/// is better, as 0 or the least number, whichever is less.
+/// The numbers of `metric` that measured executions printed, in their order.
 pub(super) fn printed<S: ProbeSource>(source: &S, metric: PrintedMetric) -> Result<Sample, S::Error> {
-    let mut numbers = Vec::new();
-    visit_numbers(source, metric, &mut |fate, own| match own {
-        [_, ..] if fate == Fate::Answered => numbers.extend(own.iter().map(|(_, number)| Some(*number))),
-        _ => numbers.push(None),
-    })?;
-    if metric.higher_is_better {
-        let least = numbers.iter().flatten().copied().fold(0.0, f64::min);
-        numbers.iter_mut().for_each(|number| *number = number.or(Some(least)));
-    }
-    Ok(Sample::of_numbers(Metric::Printed(metric), &numbers))
-}
-
-/// An execution and a number that it printed.
-type SeqNumber = (i64, f64);
-
-/// Calls `each` with the fate of each measured execution as a probe, and its numbers of `metric` with its `seq`.
-fn visit_numbers<S: ProbeSource>(
-    source: &S,
-    metric: PrintedMetric,
-    each: &mut dyn FnMut(Fate, &[SeqNumber]),
-) -> Result<(), S::Error> {
-    let mut numbers: Vec<SeqNumber> = Vec::new();
-    source.visit_printed(&mut |batch| {
-        let own = (0..batch.rows).filter(|row| batch.metric.get(*row).name() == metric.name);
-        numbers.extend(own.map(|row| (batch.seq.values[row], f64::from_bits(batch.value.values[row] as u64))));
-    })?;
+    let mut first = None;
     source.visit_probes(&[ProbeColumn::Seq], &mut |batch| {
-        for_each_measured(batch, |row, fate| {
-            let seq = batch.seq.values[row];
-            let begin = numbers.partition_point(|(of, _)| *of < seq);
-            let count = numbers[begin..].iter().take_while(|(of, _)| *of == seq).count();
-            each(fate, &numbers[begin..begin + count]);
-        });
-    })
+        for_each_measured(batch, |row, _| first = first.or(Some(batch.seq.values[row])));
+    })?;
+    let is_measured = |seq: i64| first.is_some_and(|first| seq >= first);
+    let mut numbers = Vec::new();
+    source.visit_printed(&mut |batch| {
+        let is_own = |row: &usize| batch.metric.get(*row).name() == metric.name && is_measured(batch.seq.values[*row]);
+        numbers.extend((0..batch.rows).filter(is_own).map(|row| f64::from_bits(batch.value.values[row] as u64)));
+    })?;
+    Ok(Sample::of_numbers(Metric::Printed(metric), &numbers))
 }

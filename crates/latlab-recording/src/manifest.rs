@@ -212,9 +212,6 @@ pub struct RunFacts {
     /// Whether the host samples count a service that was started for the run as latlab's own.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub service_counted: bool,
-    /// Output of a command beyond its first MiB in each execution, in which no numbers were looked for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub discarded_output_bytes: Option<u64>,
     /// How the ends of a stream were set up; null without a stream.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stream: Option<StreamFacts>,

@@ -120,10 +120,7 @@ fn ends(summary: &Summary) -> Option<String> {
     let codes = figures.exit_codes.iter().map(|one| counted("exit code", one));
     let signals = figures.signals.iter().map(|one| counted("signal", one));
     let late = (figures.timed_out > 0).then(|| format!("timed out: {}", grouped(figures.timed_out)));
-    let silent = figures.printed_nothing.iter().map(|(name, n)| format!("no number of `{name}`: {}", grouped(*n)));
-    let unread = figures.discarded_output_bytes.filter(|bytes| *bytes > 0);
-    let unread = unread.map(|bytes| format!("output beyond the first MiB, not searched: {}", memory(bytes as i64)));
-    let all: Vec<String> = codes.chain(signals).chain(late).chain(silent).chain(unread).collect();
+    let all: Vec<String> = codes.chain(signals).chain(late).collect();
     let is_usual = all.iter().all(|one| one.starts_with("exit code 0:"));
     (!is_usual).then(|| all.join(" · "))
 }

@@ -27,14 +27,14 @@ impl Sample {
         Sample { metric, singletons, decimals: 0, infinite, ordered: true }
     }
 
-    /// A sample of any numbers in their order, `None` for an infinite one, with 15 digits of the largest.
-    pub fn of_numbers(metric: Metric, numbers: &[Option<f64>]) -> Sample {
-        let largest = numbers.iter().flatten().fold(0.0, |largest: f64, number| largest.max(number.abs()));
+    /// A sample of any numbers in their order, with 15 digits of the largest.
+    pub fn of_numbers(metric: Metric, numbers: &[f64]) -> Sample {
+        let largest = numbers.iter().fold(0.0, |largest: f64, number| largest.max(number.abs()));
         let digits = if largest > 0.0 { largest.log10().floor() as i32 + 1 } else { 0 };
         let decimals = DIGITS - digits;
         // In two steps: a power of ten may be infinite that a product is not.
         let [one, other] = [decimals / 2, decimals - decimals / 2].map(|exponent| 10_f64.powi(exponent));
-        let singleton = |number: &Option<f64>| number.map_or(INFINITE, |number| (number * one * other).round() as i64);
+        let singleton = |number: &f64| (number * one * other).round() as i64;
         Sample { decimals, ..Sample::new(metric, numbers.iter().map(singleton).collect()) }
     }
 

@@ -193,7 +193,7 @@ pub(crate) const RULES: &[Rule<Compared<'_>>] = &[
             let confidence = human::percent(compared.options.confidence);
             let look = match declared {
                 Some(declared) if number <= declared => {
-                    format!("this is look {number} of the {declared} that the file declares")
+                    format!("this is look {number} of {declared} planned ones")
                 }
                 _ if number == 1 => return None,
                 _ => format!(

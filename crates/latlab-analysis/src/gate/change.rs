@@ -4,7 +4,7 @@
 //! candidate is higher and infinite in most of its runs, if there is nothing to judge, and if finished runs are gone or
 //! damaged. If the interval contains the limit, the gate is undecided.
 
-use super::{GateError, GateParts, GateReason, GateState, GatedRuns, absent, outcome_of};
+use super::{GateError, GateParts, GateReason, GateState, GatedRuns, absent, expect_named_metric, outcome_of};
 use crate::available::AvailableFigures;
 use crate::comparison::{
     Comparison, ComparisonMethod, Comparisons, Effect, Evidence, Quantity, RunGroups, UndecidedReason, Verdict,
@@ -132,6 +132,7 @@ impl ChangeGate {
         let Some(estimand) = self.estimand() else {
             return Err(GateError::of(&self.text, "a run has statistics, not one value", "name one, such as `p50`"));
         };
+        expect_named_metric(&self.text, run)?;
         let available = AvailableFigures::of(run, run.judging.deadline_ns);
         let name = || format!("latlab {}", run.kind().word());
         available.absence(estimand).map_or(Ok(()), |absence| {

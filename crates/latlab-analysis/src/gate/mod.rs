@@ -12,9 +12,10 @@ pub use value::{ExperimentGateResult, ValueGates, WorstRun};
 use thiserror::Error;
 
 use super::available::{AvailableFigures, FigureAbsence};
-use super::estimand::Estimand;
+use super::estimand::{Estimand, parse_estimand};
 use crate::diagnostics::{Explain, Failure, Outcome};
 use crate::metric::Metric;
+use crate::plan::RunSpec;
 use crate::plan::defaults::GATES_MAX;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -106,6 +107,16 @@ impl ValueGateResult {
             (self.state, self.reason) = (GateState::Broken, Some(GateReason::MissingRuns));
         }
     }
+}
+
+/// Expects that the gate `text` names its metric if `run` has numbers that a command prints beside its main metric.
+fn expect_named_metric(text: &str, run: &RunSpec) -> Result<(), GateError> {
+    let Some(printed) = run.command().and_then(|command| command.printed.first()) else { return Ok(()) };
+    let GateParts { estimand, .. } = GateParts::of(text, "")?;
+    if estimand.split_whitespace().count() > 1 || matches!(parse_estimand(None, estimand), Ok(Estimand::Ratio(_))) {
+        return Ok(());
+    }
+    Err(GateError::of(text, "it names no metric", format!("such as `{} {text}`", printed.name)))
 }
 
 /// The outcome of a command with gates: negative if a gate is broken, or undecided where `is_strict`.

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use super::{
     GateError, GateParts, GateReason, GateState, GatedRuns, Operator, ValueGateResult, absent, expect_few_gates,
-    outcome_of,
+    expect_named_metric, outcome_of,
 };
 use crate::available::AvailableFigures;
 use crate::diagnostics::{Caveat, Explain, Outcome, Severity};
@@ -71,7 +71,10 @@ impl ValueGates {
         runs.into_iter().try_for_each(|run| {
             let available = AvailableFigures::of(run, run.judging.deadline_ns);
             let name = format!("latlab {}", run.kind().word());
-            self.gates.iter().try_for_each(|gate| gate.expect_judgeable(&name, &available, GatedRuns::Planned))
+            self.gates.iter().try_for_each(|gate| {
+                expect_named_metric(&gate.text, run)?;
+                gate.expect_judgeable(&name, &available, GatedRuns::Planned)
+            })
         })
     }
 

@@ -340,9 +340,9 @@ fn expect_distribution(metric: Metric) -> Result<(), Failure> {
     if !matches!(metric, Metric::Printed(_)) {
         return Ok(());
     }
-    Err(Failure::request(format!("`{}` has no whole numbers", metric.name()))
-        .because("this form is of times in ns")
-        .hint("`--table printed` has each number, `--format values` and `benchstat` have statistics of runs"))
+    Err(Failure::request(format!("`{}` cannot be written in this form", metric.name()))
+        .because("a command printed its numbers, which may have fractions")
+        .hint("`--table printed` has each number, `--format values` statistics of runs"))
 }
 
 /// Refuses another unit for what is not a time.

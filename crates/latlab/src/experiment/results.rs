@@ -18,8 +18,8 @@ use crate::analysis::experiment::{
     mistaken_figures, reported_estimands, single_condition, unmeasured_reason,
 };
 use crate::analysis::{
-    AnalysisError, ChangeGate, Estimand, ExperimentGates, Summary, SummaryOptions, ValueGates, ended_run_outcome,
-    run_outcome, sample, summarise,
+    AnalysisError, ChangeGate, Estimand, ExperimentGates, GateReason, GateState, Summary, SummaryOptions, ValueGates,
+    ended_run_outcome, run_outcome, sample, summarise,
 };
 use crate::diagnostics::Failure;
 use crate::facts::{ExcludedCondition, RecipeFacts, RunOutcome, RunState, SettingFacts};
@@ -272,6 +272,12 @@ impl ReportReader<'_> {
                 Some(comparisons) => gate.judge(comparisons),
                 None => vec![gate.unjudged()],
             });
+        }
+        // What a failed run would have shown is not known.
+        let has_failed =
+            report.runs.iter().any(|run| run.outcome == Some(RunOutcome::Failed) && run.judged().is_none());
+        for gate in report.change_gates.iter_mut().filter(|gate| has_failed && gate.state == GateState::Kept) {
+            (gate.state, gate.reason) = (GateState::Undecided, Some(GateReason::MissingRuns));
         }
         if let Some(gates) = self.gates.map(|gates| &gates.values).filter(|gates| !gates.is_empty()) {
             let summaries = self.gated_summaries(gates)?;

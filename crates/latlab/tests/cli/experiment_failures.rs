@@ -108,7 +108,7 @@ fn an_experiment_that_is_continued_after_its_end_pays_for_each_look() {
     };
     for (looks, confidence, words) in [
         ("", 1.0 - 0.05 / 16.0, "this is look 2 at the experiment"),
-        ("looks = 5\n", 1.0 - 0.0158, "this is look 2 of the 5 that the file declares"),
+        ("looks = 5\n", 1.0 - 0.0158, "this is look 2 of 5 planned ones"),
     ] {
         let directory = directory_with(&file(2, looks));
         let first = Latlab::at(directory.path()).line("run x.toml --json -q").success().json();

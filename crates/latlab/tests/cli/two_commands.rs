@@ -192,7 +192,9 @@ HTTPServer(('127.0.0.1', port), SimpleHTTPRequestHandler).serve_forever()
         ("listen:x", "`x` must be a port"),
         ("tcp:0", "has no port"),
     ] {
-        ab("true", "false", &["--ready", ready, "--dry-run"]).stderr(contains(message)).failure(2);
+        ab("true", "false", &["--ready", ready, "--dry-run", "--", "command", "-n", "1", "--", "true"])
+            .stderr(contains(message))
+            .failure(2);
     }
 }
 
@@ -300,6 +302,7 @@ fn an_interrupt_ends_the_measured_command() {
 fn what_cannot_be_meant_is_refused() {
     for (words, message) in [
         (&["--ab", "x", "y", "--ab-deploy", "--", "command", "-n", "2"][..], "each run executes them"),
+        (&["--ab", "x", "y", "--ready", "time:1s"], "each run executes them"),
         (&["--ab", "x", "y", "--names", "a"], "A and B need a name each"),
         (&["--ab", "x", "y", "--names", "a,a"], "A and B need a name each"),
         (&["--ab", "x", "y", "--names", "a,b,c"], "A and B need a name each"),

@@ -15,9 +15,9 @@ use crate::source::{self, Source};
 
 /// The most that each measure may be. Lower these as the numbers fall; a ceiling that rises needs a reason in the commit.
 const CEILINGS: [(Measure, usize); 9] = [
-    (Measure::ShippedLines, 94_175),
+    (Measure::ShippedLines, 94_165),
     (Measure::ImportLines, 4_500),
-    (Measure::TestLines, 50_575),
+    (Measure::TestLines, 50_577),
     (Measure::GoldenLines, 28_075),
     (Measure::ShortDocs, 81),
     (Measure::MarkdownWords, 75_000),

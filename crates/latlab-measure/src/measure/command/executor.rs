@@ -80,27 +80,31 @@ impl Executor {
         Ok(end.map_err(refused(&spec.words))?.map(|end| end.execution(seq, phase)))
     }
 
-    /// The numbers that the last execution printed, of each metric, or the error that it printed none.
-    pub(super) fn numbers(&mut self) -> Vec<Result<Vec<f64>, CommandError>> {
-        self.files.drain();
-        let (output, discarded) = (&self.files.kept, self.files.discarded);
-        let limit = if discarded > 0 { ", of which the first MiB is searched" } else { "" };
-        let silent = |metric: &PrintedSpec, cause: String| CommandError::Failed {
-            command: self.spec.in_shell(),
-            how: format!("no number of `{}`: {cause}{limit}", metric.name),
-            output: last_lines(output),
-            hint: "mend the pattern, or `--ignore-failure` to count it as failed in this metric",
-        };
-        let metrics = self.patterns.iter().zip(&self.spec.printed);
-        let numbers = |(pattern, metric): (&OutputPattern, &PrintedSpec)| {
-            pattern.numbers(output, metric.factor()).map_err(|cause| silent(metric, cause))
-        };
-        metrics.map(numbers).collect()
+    pub(super) const fn looks_for_numbers(&self) -> bool {
+        !self.spec.printed.is_empty()
     }
 
-    /// Bytes of output in which no numbers were looked for.
-    pub(super) fn discarded(&self) -> u64 {
-        self.files.discarded
+    /// The numbers that the last execution printed, of each metric.
+    ///
+    /// # Errors
+    /// If it printed none of one, or so much that not all of it was kept.
+    pub(super) fn numbers(&mut self) -> Result<Vec<Vec<f64>>, CommandError> {
+        self.files.drain();
+        let (output, written) = (&self.files.kept, self.files.written);
+        let silent = |metric: &PrintedSpec, cause: String| CommandError::Failed {
+            command: self.spec.in_shell(),
+            how: format!("no number of `{}`: {cause}", metric.name),
+            output: last_lines(output),
+            hint: "mend the pattern, or with `--shell` let another program choose what is read: `COMMAND 2>&1 | tail`",
+        };
+        let numbers = |(pattern, metric): (&OutputPattern, &PrintedSpec)| {
+            let found = match written > output.len() as u64 {
+                true => Err(format!("its standard output has {written} bytes, more than 16 MiB")),
+                false => pattern.numbers(output, metric.factor()),
+            };
+            found.map_err(|cause| silent(metric, cause))
+        };
+        self.patterns.iter().zip(&self.spec.printed).map(numbers).collect()
     }
 
     /// The error of `execution`, the last one, which failed.
@@ -110,9 +114,10 @@ impl Executor {
             ExecutionFate::Exited => {
                 (exit_words(Some(code), None), "`--ignore-failure` continues, and takes every exit code for a success")
             }
-            ExecutionFate::Killed => {
-                (exit_words(None, Some(code)), "`--ignore-failure` continues, and counts it as infinitely long")
-            }
+            ExecutionFate::Killed => (
+                exit_words(None, Some(code)),
+                "`--ignore-failure` continues without `--metric`, and counts it as infinitely long",
+            ),
             ExecutionFate::TimedOut => (
                 format!("it took longer than {}", span(self.spec.timeout_ns.unwrap_or_default())),
                 "use a longer `--timeout`, or `--ignore-failure` to count it as infinitely long",

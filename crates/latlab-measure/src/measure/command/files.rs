@@ -16,8 +16,8 @@ use crate::plan::{CommandOutput, CommandSpec};
 /// The last bytes of the standard error that are kept.
 const KEPT_BYTES: usize = 4 << 10;
 
-/// The first bytes of the standard output in which numbers are looked for.
-const OUTPUT_MAX: usize = 1 << 20;
+/// The bytes of standard output in which numbers are looked for.
+const OUTPUT_MAX: usize = 16 << 20;
 
 /// Read at once; a program that never stops writing must not keep latlab from its clock.
 const READ_BYTES: usize = 16 << 10;
@@ -58,8 +58,8 @@ pub(super) struct Files {
     pub(super) captured: Option<File>,
     /// The first bytes of the output of this execution.
     pub(super) kept: Vec<u8>,
-    /// Bytes of output of all executions that were not kept.
-    pub(super) discarded: u64,
+    /// All bytes of its output.
+    pub(super) written: u64,
     terminal: Option<Termios>,
 }
 
@@ -91,8 +91,8 @@ impl Files {
             output: output.filter(|_| is_file),
             errors,
             tail: Vec::with_capacity(2 * KEPT_BYTES),
-            kept: Vec::with_capacity(if captured.is_some() { OUTPUT_MAX } else { 0 }),
-            discarded: 0,
+            kept: Vec::new(),
+            written: 0,
             captured,
             terminal: tcgetattr(io::stderr()).ok(),
         };
@@ -107,15 +107,15 @@ impl Files {
         self.drain();
         self.tail.clear();
         self.kept.clear();
+        self.written = 0;
     }
 
     /// Reads what the pipes have, up to a few times their size.
     pub(super) fn drain(&mut self) {
         let (kept, tail) = (&mut self.kept, &mut self.tail);
         read_available(&mut self.captured, |bytes| {
-            let (first, rest) = bytes.split_at(bytes.len().min(OUTPUT_MAX - kept.len()));
-            kept.extend_from_slice(first);
-            self.discarded += rest.len() as u64;
+            kept.extend_from_slice(&bytes[..bytes.len().min(OUTPUT_MAX - kept.len())]);
+            self.written += bytes.len() as u64;
         });
         read_available(&mut self.errors, |bytes| {
             let bytes = &bytes[bytes.len().saturating_sub(KEPT_BYTES)..];

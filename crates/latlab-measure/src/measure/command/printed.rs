@@ -40,7 +40,8 @@ impl OutputPattern {
         let texts: Vec<String> = match self {
             OutputPattern::Pointer(pointer) => {
                 let document = serde_json::from_slice::<Value>(output);
-                let document = document.map_err(|error| format!("the output is not a JSON document: {error}"))?;
+                let document =
+                    document.map_err(|error| format!("its standard output is not a JSON document: {error}"))?;
                 let of = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
                 match document.pointer(pointer) {
                     Some(Value::Array(values)) => values.iter().map(of).collect(),
@@ -53,7 +54,7 @@ impl OutputPattern {
             }
         };
         if texts.is_empty() {
-            return Err("the output has no match".into());
+            return Err("its standard output has no match".into());
         }
         let number = |text: &String| text.trim().parse().ok().map(|number: f64| number * factor);
         let finite =
@@ -77,9 +78,9 @@ mod tests {
             ("*", b"head\n 1\n\n2.5 \n", Ok(vec![2.0, 5.0])),
             (r"took ([0-9.]+) s", b"took 1 s, \xff took 2.5 s", Ok(vec![2.0, 5.0])),
             ("/a/no", json, Err("`true` is not a number")),
-            ("/b", json, Err("the output has no match")),
-            ("/a", b"{\"a\": 1}\xff", Err("the output is not a JSON document")),
-            ("*", b"none", Err("the output has no match")),
+            ("/b", json, Err("has no match")),
+            ("/a", b"{\"a\": 1}\xff", Err("is not a JSON document")),
+            ("*", b"none", Err("has no match")),
             ("*", b"1\nnan", Err("`nan` is not a number")),
             ("(inf)", b"inf", Err("`inf` is not a number")),
             (r"=(\S+)", b"=x", Err("`x` is not a number")),

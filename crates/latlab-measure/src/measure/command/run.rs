@@ -42,25 +42,23 @@ impl CommandRun {
             let Some(execution) = self.executor.execute(self.next, slice.phase, stop)? else { break };
             self.log.push(SpoolEvent::Executed(execution));
             self.next.0 += 1;
-            match execution.fate.as_probe(execution.code, goes_on) {
-                Fate::Answered => self.record_numbers(execution.seq, goes_on)?,
-                _ if goes_on => {}
-                _ => return Err(self.executor.failure(&execution).into()),
+            // Numbers that a failed execution did not print cannot count as infinite.
+            let is_over = self.executor.looks_for_numbers() || !goes_on;
+            if execution.fate.as_probe(execution.code, goes_on) == Fate::Answered {
+                self.record_numbers(execution.seq)?;
+            } else if is_over {
+                return Err(self.executor.failure(&execution).into());
             }
         }
         Ok(())
     }
 
     /// Records the numbers that the execution `seq` printed. To print none of a metric is a failure.
-    fn record_numbers(&mut self, seq: Seq, goes_on: bool) -> Result<(), MeasureError> {
-        for (metric, numbers) in (0..).zip(self.executor.numbers()) {
-            match numbers {
-                Ok(numbers) => numbers.into_iter().for_each(|number| {
-                    self.log.wait_for_room();
-                    self.log.push(SpoolEvent::Printed(PrintedNumber { seq, metric, bits: number.to_bits() }));
-                }),
-                Err(_) if goes_on => {}
-                Err(silent) => return Err(silent.into()),
+    fn record_numbers(&mut self, seq: Seq) -> Result<(), MeasureError> {
+        for (metric, numbers) in (0..).zip(self.executor.numbers()?) {
+            for number in numbers {
+                self.log.wait_for_room();
+                self.log.push(SpoolEvent::Printed(PrintedNumber { seq, metric, bits: number.to_bits() }));
             }
         }
         Ok(())
@@ -95,10 +93,9 @@ impl MeasuredRun for CommandRun {
     }
 
     fn close(self, end: &RunEnd<'_>) -> Result<Finished, MeasureError> {
-        let CommandRun { mut writer, log, executor, .. } = self;
+        let CommandRun { mut writer, log, .. } = self;
         let manifest = writer.manifest_mut();
         add_closing_facts(manifest, None);
-        manifest.run.discarded_output_bytes = Some(executor.discarded()).filter(|bytes| *bytes > 0);
         manifest.run.own_resident_bytes = own_resident_kib().ok().map(|kib| kib << 10);
         Ok(writer.finish(log, end.ending, end.reason.map(str::to_owned))?)
     }

@@ -32,7 +32,7 @@ pub fn command(typed: &CommandArgs, environment: &Environment) -> Result<Measure
         return Err(unusable("COMMAND", "", "it has no name", "such as `-- sleep 0.1`"));
     }
     let mut names = BTreeSet::new();
-    if let Some(twice) = execution.metric.iter().find(|it| !names.insert(&it.name)) {
+    if let Some(twice) = execution.metric.iter().find(|it| !names.insert(it.name.to_ascii_lowercase())) {
         return Err(unusable("--metric", &twice.name, "it was given twice", "give each metric a name of its own"));
     }
     let here = EndSpec { cpu: typed.process.cpu.and_then(Pin::cpu), fifo: typed.process.fifo, ..EndSpec::SYSTEM };

@@ -1,6 +1,7 @@
 //! Values of `latlab command --metric`.
 
 use super::{Refusal, refusal};
+use crate::analysis::comparison::parse_estimand;
 use crate::measure::OutputPattern;
 use crate::metric::Metric;
 use crate::plan::PrintedSpec;
@@ -13,8 +14,9 @@ pub fn printed(typed: &str) -> Result<PrintedSpec, Refusal> {
     if name.is_empty() || !name.chars().all(|char| char.is_ascii_alphanumeric() || char == '_') {
         return Err(refusal("its name does not consist of letters, digits and `_`", FORM));
     }
-    if Metric::built_in().any(|metric| metric.name() == name) {
-        return Err(refusal(format!("latlab has a metric `{name}` of its own"), "choose another name"));
+    let is_built_in = Metric::built_in().any(|metric| metric.name().eq_ignore_ascii_case(name));
+    if is_built_in || parse_estimand(None, name).is_ok() {
+        return Err(refusal(format!("latlab has a metric or statistic `{name}` of its own"), "choose another name"));
     }
     let higher_is_better = rest.ends_with(":higher");
     let rest = rest.strip_suffix(":higher").unwrap_or(rest);

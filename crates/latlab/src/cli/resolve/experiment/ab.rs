@@ -81,11 +81,12 @@ fn file(
     recipe: Option<&RecipePart>,
 ) -> Result<String, Failure> {
     let hook = match (measuring.is_of_both, typed.ab_deploy) {
-        (true, true) => {
+        (true, is_deployed) if is_deployed || typed.ready.is_some() => {
+            let option = if is_deployed { "--ab-deploy" } else { "--ready" };
             let hint = "leave it out, or name what measures: `-- ping TARGET`";
-            return Err(out_of_place("--ab-deploy", "two commands that are measured", "each run executes them", hint));
+            return Err(out_of_place(option, "two commands that are measured", "each run executes them", hint));
         }
-        (true, false) => COMMAND,
+        (true, _) => COMMAND,
         (false, true) => BEFORE_RUN,
         (false, false) => SERVICE,
     };
