@@ -124,6 +124,14 @@ impl Statistic {
         }
     }
 
+    /// Its figure of executions of a command: how long a failed one would have taken is not known.
+    pub(super) fn figure_of_executions(self, described: &Description) -> RunFigure {
+        match self {
+            Statistic::Mean | Statistic::Stddev | Statistic::Max if described.lost > 0 => RunFigure::Infinite,
+            _ => self.figure(described),
+        }
+    }
+
     /// Its figure in `described` if each unanswered probe counts as answered after `timeout`, or after the largest delay
     /// if that is longer. The same as [`Statistic::figure`] of quantiles and the minimum, which losses do not improve, and
     /// if nothing was lost or everything.

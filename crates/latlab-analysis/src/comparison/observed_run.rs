@@ -264,22 +264,16 @@ impl ObservedRun {
             }
         };
         let timeout = spec.ping().map_or(Nanos::ZERO, |ping| ping.timeout_ns);
-        // How long a failed execution would have taken is not known.
-        let is_infinite = |described: &Description| kind == Kind::Command && described.lost > 0;
-        let plain = |estimand| {
-            figure(estimand, &|statistic, described| match statistic {
-                Statistic::Mean | Statistic::Stddev | Statistic::Max if is_infinite(described) => RunFigure::Infinite,
-                _ => statistic.figure(described),
-            })
-        };
+        let of = if kind == Kind::Command { Statistic::figure_of_executions } else { Statistic::figure };
+        let plain = |estimand| figure(estimand, &of);
         let with_losses =
             |estimand| figure(estimand, &|statistic, described| statistic.figure_with_losses(described, timeout));
         let losses = if kind == Kind::Wakeup { RunLosses::default() } else { RunLosses::of(&counts.counts, spec) };
         let figures: Vec<RunFigure> = estimands.iter().map(plain).collect();
-        let figures_with_losses: Vec<RunFigure> =
-            if kind == Kind::Command { figures.clone() } else { estimands.iter().map(with_losses).collect() };
+        let figures_with_losses: Vec<RunFigure> = estimands.iter().map(with_losses).collect();
         let (caveats, placement) = findings_of_probes(source, &counts, wakeups)?;
-        let figures_with_losses = Some(figures_with_losses).filter(|counted| *counted != figures);
+        let figures_with_losses =
+            Some(figures_with_losses).filter(|counted| kind != Kind::Command && *counted != figures);
         Ok(ObservedRun { figures_with_losses, figures, losses, caveats, placement, ..self })
     }
 

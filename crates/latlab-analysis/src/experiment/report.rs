@@ -77,7 +77,13 @@ impl ExperimentReport {
     /// The state of all gates together; `None` without any.
     pub fn gate_state(&self) -> Option<GateState> {
         let changes = self.change_gates.iter().map(|result| result.state);
-        changes.chain(self.gates.iter().map(ExperimentGateResult::state)).max()
+        let worst = changes.chain(self.gates.iter().map(ExperimentGateResult::state)).max()?;
+        Some(if self.has_failed_runs() { worst.max(GateState::Undecided) } else { worst })
+    }
+
+    /// Whether a run ended with an error, and is not judged: what it would have shown is not known.
+    pub fn has_failed_runs(&self) -> bool {
+        self.runs.iter().any(|run| run.outcome == Some(RunOutcome::Failed) && run.judged().is_none())
     }
 
     /// Whether any run is judged.

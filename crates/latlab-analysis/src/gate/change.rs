@@ -7,7 +7,8 @@
 use super::{GateError, GateParts, GateReason, GateState, GatedRuns, absent, expect_named_metric, outcome_of};
 use crate::available::AvailableFigures;
 use crate::comparison::{
-    Comparison, ComparisonMethod, Comparisons, Effect, Evidence, Quantity, RunGroups, UndecidedReason, Verdict,
+    Comparison, ComparisonMethod, Comparisons, Effect, Evidence, ExclusionReason, Quantity, RunGroups, UndecidedReason,
+    Verdict,
 };
 use crate::diagnostics::Outcome;
 use crate::estimand::{Estimand, parse_estimand};
@@ -164,13 +165,16 @@ impl ChangeGate {
     }
 
     /// Applies the gate to every row of its quantity. A gate without a row is broken: nothing shows that it is kept.
+    /// If runs failed, it is kept by none.
     pub fn judge(&self, comparisons: &Comparisons) -> Vec<ChangeGateResult> {
         let rows = comparisons.rows.iter().enumerate();
         let own = rows.filter(|(_, row)| row.quantity == self.quantity);
         let gate_row = |row, (state, reason)| ChangeGateResult { row, state, reason, ..self.unjudged() };
+        let has_failed = comparisons.groups.excluded.contains_key(&ExclusionReason::Failed);
         let state = |row: &Comparison| match self.state(row) {
             broken @ (GateState::Broken, _) => broken,
             _ if !comparisons.groups.missing.is_empty() => (GateState::Broken, Some(GateReason::MissingRuns)),
+            _ if has_failed => (GateState::Undecided, Some(GateReason::FailedRuns)),
             state => state,
         };
         let judged: Vec<ChangeGateResult> = own.map(|(index, row)| gate_row(Some(index), state(row))).collect();

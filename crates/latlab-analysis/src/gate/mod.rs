@@ -67,6 +67,8 @@ pub enum GateReason {
     NothingToJudge,
     /// Finished runs of the compared experiment or store are gone or damaged.
     MissingRuns,
+    /// Runs failed: what they would have shown is not known.
+    FailedRuns,
 }
 
 impl GateReason {
@@ -81,6 +83,7 @@ impl GateReason {
             GateReason::Unanswered => "unanswered",
             GateReason::NothingToJudge => "nothing-to-judge",
             GateReason::MissingRuns => "missing-runs",
+            GateReason::FailedRuns => "failed-runs",
         }
     }
 }

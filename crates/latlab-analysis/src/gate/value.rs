@@ -12,7 +12,7 @@ use super::{
 };
 use crate::available::AvailableFigures;
 use crate::diagnostics::{Caveat, Explain, Outcome, Severity};
-use crate::estimand::{Estimand, FORM_HINT, RunFigure, parse_estimand};
+use crate::estimand::{Estimand, FORM_HINT, RunFigure, Statistic, parse_estimand};
 use crate::metric::Metric;
 use crate::plan::{Kind, RunSpec};
 use crate::stats::QuantileEstimate;
@@ -287,13 +287,14 @@ impl ValueGate {
 
 /// The figure of `estimand` in `summary`, and its estimate if it is a quantile.
 fn figure_of(estimand: Estimand, summary: &Summary) -> (RunFigure, Option<&QuantileEstimate>) {
+    let of = if summary.kind == Kind::Command { Statistic::figure_of_executions } else { Statistic::figure };
     match estimand {
         Estimand::Ratio(ratio) => (RunFigure::of(summary.ratios.get(ratio)), None),
         Estimand::Statistic(metric, statistic) => match summary.metrics.get(&metric) {
             None => (RunFigure::Nothing, None),
             Some(described) => {
                 let own = |estimate: &&QuantileEstimate| Some(estimate.q) == statistic.quantile();
-                (statistic.figure(described), described.quantiles.iter().find(own))
+                (of(statistic, described), described.quantiles.iter().find(own))
             }
         },
     }

@@ -547,6 +547,7 @@ pub(crate) fn gate(gated: &ChangeGateResult, comparisons: Option<&Comparisons>) 
         Some(GateReason::Unanswered) => ": no run of it got an answer",
         Some(GateReason::Infinite) => ": it is infinite, and the baseline is not",
         Some(GateReason::NothingToJudge) => nothing_to_judge(judged.map(|(_, row)| row)),
+        Some(GateReason::FailedRuns) => ": runs failed",
         Some(GateReason::MissingRuns) => ": recordings or files of the experiment are gone, damaged or edited",
         Some(GateReason::Losses) => ": lost probes make the change uncertain",
         Some(GateReason::BothSides | GateReason::Untested | GateReason::Unsupported) | None => "",

@@ -6,13 +6,14 @@ use serde_json::{Value, json};
 
 use super::{aa_test, lesson, published, single_condition, spread};
 use crate::analysis::GateState;
-use crate::analysis::comparison::impossible_words;
+use crate::analysis::comparison::{Comparisons, impossible_words};
 use crate::analysis::experiment::ExperimentReport;
 use crate::comparison::{self, Companions};
 use crate::plan::Factors;
 use crate::recipe;
 use crate::summary_view::caveat_views;
 use crate::text::{self, Style};
+use crate::units::human::percent;
 use crate::view::{CaveatView, Part};
 use crate::{gates, markdown};
 
@@ -37,7 +38,17 @@ fn verdict(report: &ExperimentReport) -> Option<String> {
         gate_lines(report).into_iter().filter(|(own, _)| *own == state).map(|(_, line)| markdown::escaped(&line));
     let baseline = report.comparisons.as_ref().and_then(|comparisons| comparisons.groups.groups.first());
     let against = baseline.map(|group| markdown::escaped(&format!(" against `{}`", group.words()))).unwrap_or_default();
-    Some(format!("**{word}**{against}: {}\n", lines.collect::<Vec<_>>().join("; ")))
+    let noise = report.comparisons.as_ref().and_then(noise).unwrap_or_default();
+    let failed = report.has_failed_runs().then(|| "runs failed".to_owned());
+    Some(format!("**{word}**{against}: {}{noise}\n", lines.chain(failed).collect::<Vec<_>>().join("; ")))
+}
+
+/// How much runs of the first condition differ among themselves, in what is compared first.
+fn noise(comparisons: &Comparisons) -> Option<String> {
+    let outline = comparisons.outlines.first().and_then(|quantities| *quantities.first()?)?;
+    let share = Some(outline.stddev / outline.mean).filter(|share| outline.n > 1 && share.is_finite())?;
+    let label = comparisons.quantities.first()?.label();
+    Some(format!(". Without a change {label} differs by {} from run to run (standard deviation)", percent(share)))
 }
 
 /// State and line of each gate.

@@ -273,11 +273,9 @@ impl ReportReader<'_> {
                 None => vec![gate.unjudged()],
             });
         }
-        // What a failed run would have shown is not known.
-        let has_failed =
-            report.runs.iter().any(|run| run.outcome == Some(RunOutcome::Failed) && run.judged().is_none());
+        let has_failed = report.has_failed_runs();
         for gate in report.change_gates.iter_mut().filter(|gate| has_failed && gate.state == GateState::Kept) {
-            (gate.state, gate.reason) = (GateState::Undecided, Some(GateReason::MissingRuns));
+            (gate.state, gate.reason) = (GateState::Undecided, Some(GateReason::FailedRuns));
         }
         if let Some(gates) = self.gates.map(|gates| &gates.values).filter(|gates| !gates.is_empty()) {
             let summaries = self.gated_summaries(gates)?;

@@ -82,7 +82,7 @@ fn failures_are_data_and_end_the_run_unless_ignored() {
             "-n 1 --timeout 50ms",
             &["sh", "-c", "trap '' TERM; exec cat /dev/zero >&2"],
             3,
-            "or `--ignore-failure` to count it",
+            "or `--ignore-failure` without",
         ),
         ("-n 2 --ignore-failure --timeout 50ms", &["sleep", "60"], 3, "timed out: 2"),
         ("-n 1", &["no-such-program"], 3, "no directory of PATH has such a program"),

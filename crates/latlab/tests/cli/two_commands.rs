@@ -211,31 +211,31 @@ fn a_service_whose_port_is_taken_fails_its_runs() {
 /// An experiment of two commands, whose first line of Markdown is about its gates.
 fn gated(old: &str, new: &str, design: &str) -> TempDir {
     directory_with(&format!(
-        "kind = 'command'\n[base]\ncount = 1\nwarmup = '0'\n[factors]\ncommand = ['{old}', '{new}']\n\
+        "kind = 'command'\n[base]\ncount = 1\nwarmup = '0'\nmetric = 'x=*'\n[factors]\ncommand = ['{old}', '{new}']\n\
          [names]\nold = '{old}'\nnew = '{new}'\n[design]\nsettle = '0s'\n{design}\n"
     ))
 }
 
 #[test]
 fn gates_on_changes_are_judged_at_the_end_and_again_without_measuring() {
-    let directory = gated("sleep 0.01", "sleep 0.2", "runs = 10");
+    let directory = gated("echo 10", "echo 20", "runs = 10");
     let run = |line: &str| Latlab::at(directory.path()).line("run").line(line).deadline(Duration::from_secs(120));
-    let failed = run("x.toml --format markdown").args(["--gate", "mean <= +50%", "--gate", "max <= 1h"]).failure(1);
-    let first = "**failed** against `old`: gate `mean <= +50%` failed for `new`: +";
+    let failed = run("x.toml --format markdown").args(["--gate", "x mean <= +50%", "--gate", "x max <= 20"]).failure(1);
+    let first = "**failed** against `old`: gate `x mean <= +50%` failed for `new`: +";
     assert!(failed.stdout.starts_with(first), "{}", failed.stdout);
     assert!(failed.stdout.contains("every gate was decided: the remaining runs"), "{}", failed.stdout);
     let before = journal(&only(directory.path()));
     assert_eq!((runs(&before).len(), events(&before, "looked").count()), (10, 1), "of 20 runs");
     run("x.toml --format markdown").stdout(contains("old")).stderr(contains("is finished")).success();
     let shown = only(directory.path()).display().to_string();
-    let passed = run(&format!("{shown} --format markdown")).args(["--gate", "mean <= +100000%"]).success();
+    let passed = run(&format!("{shown} --format markdown")).args(["--gate", "x mean <= +100000%"]).success();
     assert!(
-        passed.stdout.starts_with("**passed** against `old`: gate `mean <= +100000%` met for `new`"),
+        passed.stdout.starts_with("**passed** against `old`: gate `x mean <= +100000%` met for `new`"),
         "{}",
         passed.stdout
     );
     assert_eq!(journal(&only(directory.path())), before);
-    let json = run(&format!("{shown} --json")).args(["--gate", "mean <= +50%"]).failure(1).json();
+    let json = run(&format!("{shown} --json")).args(["--gate", "x mean <= +50%"]).failure(1).json();
     assert_eq!((&json["gates"][0]["state"], &json["experiment"]["decided_early"]), (&"broken".into(), &true.into()));
     run(&shown).args(["--gate", "round_trip_delay p50 <= +5%"]).stderr(contains("cannot judge the gate")).failure(2);
     run(&shown).args(["--gate", "value <= +5%"]).stderr(contains("a run has statistics")).failure(2);
@@ -244,20 +244,20 @@ fn gates_on_changes_are_judged_at_the_end_and_again_without_measuring() {
 
 #[test]
 fn an_undecided_gate_is_a_no_where_strict() {
-    let directory = gated("true", "sh -c true", "runs = 2");
+    let directory = gated("echo 1", "echo 2", "runs = 2");
     let run = |words: &[&str]| {
         Latlab::at(directory.path())
-            .args(["run", "x.toml", "--new", "--format", "markdown", "--gate", "mean <= +1%"])
+            .args(["run", "x.toml", "--new", "--format", "markdown", "--gate", "x mean <= +1%"])
             .args(words)
     };
-    let warned = run(&[]).stderr(contains("the gate `mean <= +1%` is undecided")).measured();
+    let warned = run(&[]).stderr(contains("the gate `x mean <= +1%` is undecided")).measured();
     assert!(warned.stdout.starts_with("**undecided**"), "{}", warned.stdout);
     run(&["--gate-strict"]).failure(1);
 }
 
 #[test]
 fn no_run_begins_after_the_budget() {
-    let directory = gated("true", "sh -c true", "runs = 5000");
+    let directory = gated("echo 1", "echo 2", "runs = 5000");
     let lab = Latlab::at(directory.path()).line("run x.toml --budget 2s").deadline(Duration::from_secs(120));
     lab.stdout(contains("the budget was used up")).measured();
     let lines = journal(&only(directory.path()));

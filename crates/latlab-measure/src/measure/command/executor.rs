@@ -114,13 +114,12 @@ impl Executor {
             ExecutionFate::Exited => {
                 (exit_words(Some(code), None), "`--ignore-failure` continues, and takes every exit code for a success")
             }
-            ExecutionFate::Killed => (
-                exit_words(None, Some(code)),
-                "`--ignore-failure` continues without `--metric`, and counts it as infinitely long",
-            ),
+            ExecutionFate::Killed => {
+                (exit_words(None, Some(code)), "`--ignore-failure` without `--metric` counts it as infinitely long")
+            }
             ExecutionFate::TimedOut => (
                 format!("it took longer than {}", span(self.spec.timeout_ns.unwrap_or_default())),
-                "use a longer `--timeout`, or `--ignore-failure` to count it as infinitely long",
+                "use a longer `--timeout`, or `--ignore-failure` without `--metric`",
             ),
         };
         let output = self.files.last_lines();
