@@ -76,7 +76,10 @@ check equals '{"page": {"alike": true}, "forest": {"interval": 3}, "tail": {"lin
 check conditions '{"page": {"figures": 4, "still": true, "alike": true, "text": "The first 400 of 1,000 rows."}, "tail": {"line": 192, "dot": 0},
     "percentiles": {"line": 192}, "sweep": {"line": 10, "dot": 1000, "band": 10, "text": "<b>0</b>"}}' "$work/conditions"
 for recipe in "${recipes[@]}"; do
-    wait "${rehearsals[$recipe]}" || { cat "$work/$recipe.txt"; failed=1; continue; }
+    # 4: a run has a fatal caveat, as beside Chromium on a slow host; it has a page all the same.
+    status=0
+    wait "${rehearsals[$recipe]}" || status=$?
+    case "$status" in 0 | 4) ;; *) cat "$work/$recipe.txt"; failed=1; continue ;; esac
     about="$here/../crates/latlab-plan/recipes/$recipe.about.toml" check "$recipe" '{}' "$work/$recipe"/*-experiment-*
 done
 exit "$failed"
