@@ -59,6 +59,7 @@ pub fn undecided_gates(rows: &[ChangeGateResult]) -> Vec<UndecidedGate> {
             Some(GateReason::Losses) => {
                 "too many values are infinite: a gate on `loss_ratio` decides; `--gate-strict` fails"
             }
+            Some(GateReason::FailedRuns) => "runs failed: find out why, and measure again; `--gate-strict` fails",
             _ => "a new experiment with more runs would decide; `--gate-strict` fails",
         },
     });
@@ -165,7 +166,7 @@ impl ChangeGate {
     }
 
     /// Applies the gate to every row of its quantity. A gate without a row is broken: nothing shows that it is kept.
-    /// If runs failed, it is kept by none.
+    /// If runs failed, it is undecided at best.
     pub fn judge(&self, comparisons: &Comparisons) -> Vec<ChangeGateResult> {
         let rows = comparisons.rows.iter().enumerate();
         let own = rows.filter(|(_, row)| row.quantity == self.quantity);

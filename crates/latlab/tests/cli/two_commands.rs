@@ -256,6 +256,18 @@ fn an_undecided_gate_is_a_no_where_strict() {
 }
 
 #[test]
+fn failed_runs_leave_gates_undecided_in_the_experiment_and_in_comparisons() {
+    let directory = gated("echo 10", "sh failing", "runs = 6");
+    fs::write(directory.path().join("failing"), "mkdir first 2>/dev/null && exit 3; echo 5").expect("written");
+    let gate = ["--gate", "x mean <= +5%"];
+    let ran = Latlab::at(directory.path()).line("run x.toml --keep-going --format markdown").args(gate);
+    let ran = ran.start().exits_with_one_of(&[4]);
+    assert!(ran.stdout.starts_with("**undecided**") && ran.stdout.contains("runs failed"), "{}", ran.stdout);
+    let compared = Latlab::at(directory.path()).arg("compare").arg(only(directory.path())).args(gate);
+    compared.args(["--metric", "x"]).stderr(contains("runs failed: find out why")).measured();
+}
+
+#[test]
 fn no_run_begins_after_the_budget() {
     let directory = gated("echo 1", "echo 2", "runs = 5000");
     let lab = Latlab::at(directory.path()).line("run x.toml --budget 2s").deadline(Duration::from_secs(120));

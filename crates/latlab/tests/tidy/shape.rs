@@ -15,9 +15,9 @@ use crate::source::{self, Source};
 
 /// The most that each measure may be. Lower these as the numbers fall; a ceiling that rises needs a reason in the commit.
 const CEILINGS: [(Measure, usize); 9] = [
-    (Measure::ShippedLines, 94_185),
+    (Measure::ShippedLines, 94_187),
     (Measure::ImportLines, 4_500),
-    (Measure::TestLines, 50_578),
+    (Measure::TestLines, 50_590),
     (Measure::GoldenLines, 28_075),
     (Measure::ShortDocs, 81),
     (Measure::MarkdownWords, 75_000),

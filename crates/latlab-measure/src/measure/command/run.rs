@@ -42,12 +42,13 @@ impl CommandRun {
             let Some(execution) = self.executor.execute(self.next, slice.phase, stop)? else { break };
             self.log.push(SpoolEvent::Executed(execution));
             self.next.0 += 1;
-            // Numbers that a failed execution did not print cannot count as infinite.
-            let is_over = self.executor.looks_for_numbers() || !goes_on;
-            if execution.fate.as_probe(execution.code, goes_on) == Fate::Answered {
-                self.record_numbers(execution.seq)?;
-            } else if is_over {
-                return Err(self.executor.failure(&execution).into());
+            let looks_for_numbers = self.executor.looks_for_numbers();
+            match execution.fate.as_probe(execution.code, goes_on) {
+                Fate::Answered if looks_for_numbers => self.record_numbers(execution.seq)?,
+                Fate::Answered => {}
+                // Numbers that a failed execution did not print cannot count as infinite.
+                _ if looks_for_numbers || !goes_on => return Err(self.executor.failure(&execution).into()),
+                _ => {}
             }
         }
         Ok(())
