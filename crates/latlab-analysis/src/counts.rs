@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::estimand::Ratio;
-use super::limits::{BEHIND_INTERVALS, BEHIND_SPAN, BURST_CHANCE, BURST_CONTRAST, BURST_SHARE, BURST_SPAN, SLIPPED};
+use super::limits::{
+    BEHIND_INTERVALS, BEHIND_SPAN, BURST_CHANCE, BURST_CONTRAST, BURST_SHARE, BURST_SPAN, SCHEDULE_LOST, SLIPPED,
+};
 use super::source::{RowVisitor, for_each_measured, is_all_answered, value_at, values_of_all};
 use crate::metric::Metric;
 use crate::plan::defaults;
@@ -35,6 +37,16 @@ impl Counts {
     /// Every probe that should have been sent.
     pub fn due(&self) -> u64 {
         self.sent + self.send_failed + self.not_sent
+    }
+
+    /// The share of the due probes that the kernel refused.
+    pub(crate) fn send_failed_share(&self) -> f64 {
+        self.send_failed as f64 / self.due().max(1) as f64
+    }
+
+    /// Whether so many due probes never left, 1 % or more, that those that did belong to another schedule.
+    pub(crate) fn lacks_due(&self) -> bool {
+        (self.due() - self.sent) as f64 >= SCHEDULE_LOST * self.due().max(1) as f64
     }
 
     /// Sent and not answered in time.

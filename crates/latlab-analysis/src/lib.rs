@@ -37,8 +37,8 @@ pub use counts::Counts;
 pub use estimand::{Estimand, Ratio, Statistic};
 pub use executions::ExecutionFigures;
 pub use gate::{
-    ChangeGate, ChangeGateResult, ExperimentGateResult, ExperimentGates, GateError, GateReason, GateState,
-    UndecidedGate, ValueGateResult, ValueGates, WorstRun, change_gates_outcome, expect_few_gates, undecided_gates,
+    ChangeGate, ChangeGateResult, ExperimentGateResult, ExperimentGates, GateError, GateReason, GateState, JudgedRuns,
+    UndecidedGate, ValueGateResult, ValueGates, change_gates_outcome, expect_few_gates, undecided_gates,
 };
 pub use host_samples::ClockRates;
 pub use metric_sample::{MetricHistogram, MetricSample};

@@ -2,16 +2,16 @@
 //! `just simulate` prints the tables.
 #![allow(clippy::print_stdout, reason = "the tests print tables of the documentation")]
 
-#[path = "comparing/executions.rs"]
-mod executions;
+#[path = "comparing/limits.rs"]
+mod limits;
 #[path = "comparing/looks.rs"]
 mod looks;
 #[path = "comparing/naive.rs"]
 mod naive;
 #[path = "comparing/numbers.rs"]
 mod numbers;
-#[path = "comparing/power.rs"]
-mod power;
+#[path = "comparing/orders.rs"]
+mod orders;
 #[path = "comparing/simulated.rs"]
 mod simulated;
 #[path = "comparing/spread.rs"]

@@ -1,5 +1,7 @@
 //! Rendering of gates on the figures of runs: lines of text, and their form in JSON.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 
 use super::comparison::figure_beside;
@@ -7,10 +9,10 @@ use super::json::statistics::without_nulls;
 use super::quantiles::in_words;
 use crate::analysis::comparison::{MISSING, Quantity};
 use crate::analysis::experiment::ColumnFigure;
-use crate::analysis::{ExperimentGateResult, GateReason, GateState, Kind, Summary, ValueGateResult, WorstRun};
+use crate::analysis::{ExperimentGateResult, GateReason, GateState, JudgedRuns, Kind, Summary, ValueGateResult};
 use crate::units::human::{counted, grouped};
 
-/// A line for each gate of each run; of several runs with the name of the run, which is in `names`.
+/// A line for each gate of each run that can have its figure; of several runs with the name of the run, which is in `names`.
 pub(super) fn lines(summaries: &[Summary], names: &[String]) -> Vec<String> {
     let of = |(summary, name): (&Summary, &String)| {
         let by = if summaries.len() > 1 { format!(" for `{name}`") } else { String::new() };
@@ -19,16 +21,30 @@ pub(super) fn lines(summaries: &[Summary], names: &[String]) -> Vec<String> {
         };
         summary.gates.iter().map(line).collect::<Vec<_>>()
     };
-    summaries.iter().zip(names).flat_map(of).collect()
+    let mut lines: Vec<String> = summaries.iter().zip(names).flat_map(of).collect();
+    let gates: BTreeSet<&str> = summaries.iter().flat_map(|summary| &summary.gates).map(|one| &*one.gate).collect();
+    for gate in gates {
+        let has = |summary: &&Summary| summary.gates.iter().any(|result| result.gate == gate);
+        let without = summaries.len() - summaries.iter().filter(has).count();
+        if without > 0 {
+            lines.push(format!("gate `{gate}` does not apply to {}: no such figure", counted(without, "run")));
+        }
+    }
+    lines
 }
 
-/// The line of a gate of an experiment, with its worst run.
+/// The line of a gate of an experiment, with its worst condition or run.
 pub(super) fn line_over_runs(result: &ExperimentGateResult) -> String {
     let (gate, state) = (&result.gate, result.state());
-    let runs = grouped(result.runs as u64);
-    let of_runs = |count: usize| format!("in {} of {runs} runs", grouped(count as u64));
+    let noun = if result.judged == result.runs { "runs" } else { "conditions" };
+    let all = grouped(result.judged as u64);
+    let of_runs = |count: usize| format!("in {} of {all} {noun}", grouped(count as u64));
+    let is_one = result.judged == 1 && result.missing == 0 && result.gone == 0;
+    if let Some(only) = result.worst.as_ref().filter(|_| is_one) {
+        return format!("gate `{gate}` {}: {}", state.in_text(), over_runs(only));
+    }
     let count = match state {
-        GateState::Kept => format!("in each of {runs} runs"),
+        GateState::Kept => format!("in each of {all} {noun}"),
         GateState::Undecided => of_runs(result.undecided),
         GateState::Broken if result.gone > 0 && result.broken == 0 => {
             format!("without {} {MISSING}", runs_that_are(result.gone))
@@ -38,10 +54,14 @@ pub(super) fn line_over_runs(result: &ExperimentGateResult) -> String {
         }
         GateState::Broken => of_runs(result.broken),
     };
-    let of_worst =
-        |worst: &WorstRun| format!("; the worst, `{}`: {}", worst.recording, words(&worst.result, worst.kind));
+    let of_worst = |worst: &JudgedRuns| format!("; the worst, `{}`: {}", worst.name, over_runs(worst));
     let worst = result.worst.as_ref().map(of_worst).unwrap_or_default();
     format!("gate `{gate}` {} {count}{worst}", state.in_text())
+}
+
+fn over_runs(judged: &JudgedRuns) -> String {
+    let words = words(&judged.result, judged.kind);
+    if judged.runs == 1 { words } else { format!("{words} over {}", counted(judged.runs, "run")) }
 }
 
 fn runs_that_are(count: usize) -> String {
@@ -57,18 +77,25 @@ fn words(result: &ValueGateResult, kind: Kind) -> String {
         (Some(GateReason::Infinite), _) => {
             format!("infinite, since it lies among {} that count as {}", kind.rows(), kind.infinite())
         }
-        (Some(GateReason::Unsupported), _) => {
-            let quantile =
-                ColumnFigure::Unsupported { value: result.value, bound: result.lower_bound, is_small: false };
-            format!("{}; too few effective observations lie beyond it", in_words(quantile, figure))
-        }
+        (Some(GateReason::Unsupported), _) => match result.bounds {
+            (None, Some(upper)) => format!("at most {} with 95 % confidence", figure(upper)),
+            (bound, _) => {
+                let quantile = ColumnFigure::Unsupported { value: result.value, bound, is_small: false };
+                format!("{}; too few effective observations lie beyond it", in_words(quantile, figure))
+            }
+        },
+        (Some(GateReason::Losses), _) => format!("infinite in some runs: too many {} failed", kind.rows()),
+        (Some(GateReason::NotSent), Some(value)) => format!("{value}, of the probes that left"),
         (Some(GateReason::MissingRuns), value) => {
             format!(
                 "{}; runs or files of its experiment are missing, damaged or edited",
                 value.unwrap_or_else(|| "–".into())
             )
         }
-        (_, Some(value)) => value,
+        (_, Some(value)) => match result.bounds {
+            (Some(low), Some(high)) => format!("{value} [{}, {}]", figure(low), figure(high)),
+            _ => value,
+        },
         (_, None) => "there is no value".into(),
     }
 }
@@ -92,11 +119,12 @@ pub(super) fn documents(results: &[ValueGateResult]) -> Value {
             "statistic": result.estimand.statistic_name(),
             "unit": Quantity::Of(result.estimand).unit(),
             "value": result.value,
-            "lower_bound": result.lower_bound,
+            "lower_bound": result.bounds.0,
+            "upper_bound": result.bounds.1,
             "state": result.state.word(),
             "reason": result.reason.map(GateReason::code),
         });
-        without_nulls(document, &["lower_bound"])
+        without_nulls(document, &["lower_bound", "upper_bound"])
     };
     results.iter().map(of).collect()
 }
@@ -110,17 +138,19 @@ pub(super) fn document_over_runs(results: &[ExperimentGateResult]) -> Value {
             "metric": result.estimand.metric_name(),
             "statistic": result.estimand.statistic_name(),
             "runs": result.runs,
+            "judged": result.judged,
             "missing": result.missing,
             "broken": result.broken,
             "undecided": result.undecided,
-            "worst": worst.map(|worst| &worst.recording),
+            "worst": worst.map(|worst| &worst.name),
             "unit": worst.and_then(|worst| Quantity::Of(worst.result.estimand).unit()),
             "value": worst.and_then(|worst| worst.result.value),
-            "lower_bound": worst.and_then(|worst| worst.result.lower_bound),
+            "lower_bound": worst.and_then(|worst| worst.result.bounds.0),
+            "upper_bound": worst.and_then(|worst| worst.result.bounds.1),
             "state": result.state().word(),
             "reason": result.reason().map(GateReason::code),
         });
-        without_nulls(document, &["lower_bound"])
+        without_nulls(document, &["lower_bound", "upper_bound"])
     };
     results.iter().map(of).collect()
 }
@@ -128,7 +158,7 @@ pub(super) fn document_over_runs(results: &[ExperimentGateResult]) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::{SummaryOptions, ValueGates, in_memory, summarise};
+    use crate::analysis::{AvailableFigures, SummaryOptions, ValueGates, in_memory, summarise};
     use crate::probe::Fate;
 
     fn judged(delays_us: &[i64], fate: Fate, gate: &str) -> Summary {
@@ -140,7 +170,7 @@ mod tests {
         let mut options = SummaryOptions::of(&source.manifest.spec);
         gates.include(&mut options);
         let mut summary = summarise(&source, &options).expect("no windows");
-        gates.judge(&mut summary);
+        gates.judge(&mut summary, &AvailableFigures::of(&source.manifest.spec, None));
         summary
     }
 

@@ -227,6 +227,7 @@ mod tests {
             condition: 1,
             factors: factors.into(),
             block: 1,
+            round: None,
             position: 1,
             boot_id: None,
             warmup,

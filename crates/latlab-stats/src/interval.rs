@@ -37,11 +37,6 @@ pub(super) fn normal(p: f64) -> f64 {
     Normal::standard().inverse_cdf(p.clamp(TAIL_MIN, 1.0 - TAIL_MIN))
 }
 
-/// The probability that a standard normal variable lies below `z`.
-pub(super) fn normal_below(z: f64) -> f64 {
-    Normal::standard().cdf(z)
-}
-
 /// The quantile of Student's t at `p`, with at least one and possibly fractional degrees of freedom.
 pub(super) fn student(p: f64, freedom: f64) -> f64 {
     if freedom > FREEDOM_MAX {
@@ -140,7 +135,6 @@ mod tests {
         }
         assert!((normal(0.975) - 1.959963984540054).abs() < 1e-9);
         assert!((student(0.975, 1e9) - 1.959963984540054).abs() < 1e-9);
-        assert!((normal_below(-1.959963984540054) - 0.025).abs() < 1e-9);
         for (p, freedom, t) in cases {
             assert!((student_above(t, freedom) / (1.0 - p) - 1.0).abs() < 1e-6, "above {t} with {freedom}");
         }

@@ -52,7 +52,6 @@ mod outline;
 mod permutation;
 mod precision;
 mod quantile;
-mod sample_size;
 mod sequential;
 mod shift_test;
 mod two_samples;
@@ -70,8 +69,7 @@ pub use permutation::{
     BlockRuns, Claims, DRAWS, PermutationTest, holm, is_significant, weighted_baseline, weighted_difference,
 };
 pub use precision::{GroupBlocks, PrecisionGoal, own_interval, reached};
-pub use quantile::observations_needed;
-pub use sample_size::{POWER, RUNS_MAX, SampleSizeGoal, runs_needed};
+pub use quantile::{is_supported, observations_needed};
 pub use sequential::{LOOKS_MAX, Look};
 pub use shift_test::{ShiftTest, placement_difference, spread_ratio};
 pub use two_samples::{MeanDifference, MinistatTest, ranks_differ, student_differs};

@@ -61,7 +61,7 @@ impl QuantilePosition {
 }
 
 /// Whether at least ten of `effective_n` observations lie beyond quantile `q`, on its thinner side.
-pub(super) fn is_supported(q: f64, effective_n: f64) -> bool {
+pub fn is_supported(q: f64, effective_n: f64) -> bool {
     effective_n * q.min(1.0 - q) >= SUPPORT_MIN * (1.0 - 1e-9)
 }
 

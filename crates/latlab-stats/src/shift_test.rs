@@ -223,15 +223,15 @@ impl Welch {
 
 /// The variance of a group's runs within blocks.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct CellVariance {
-    pub(super) variance: f64,
-    pub(super) freedom: f64,
+struct CellVariance {
+    variance: f64,
+    freedom: f64,
 }
 
 impl CellVariance {
     /// Those of the baseline and of the candidate over blocks with both groups; `None` if one has fewer degrees of freedom
     /// than there are between these blocks, or none.
-    pub(super) fn of_groups(blocks: &[BlockRuns]) -> Option<[CellVariance; 2]> {
+    fn of_groups(blocks: &[BlockRuns]) -> Option<[CellVariance; 2]> {
         let common = || blocks.iter().filter(|block| block.weight() > 0.0);
         let between = common().count() as f64 - 1.0;
         let groups = [
@@ -262,14 +262,14 @@ pub fn spread_ratio(blocks: &[BlockRuns]) -> Option<f64> {
 }
 
 /// The runs of baseline and candidate in each block with both.
-pub(super) fn sizes(blocks: &[BlockRuns]) -> Vec<(f64, f64)> {
+fn sizes(blocks: &[BlockRuns]) -> Vec<(f64, f64)> {
     let common = blocks.iter().filter(|block| block.weight() > 0.0);
     common.map(|block| (block.baseline.len() as f64, block.candidate.len() as f64)).collect()
 }
 
 /// The variance of the weighted difference of two groups that have so many runs in each block, and its degrees of freedom
 /// (Satterthwaite 1946).
-pub(super) fn satterthwaite(sizes: &[(f64, f64)], groups: [CellVariance; 2]) -> (f64, f64) {
+fn satterthwaite(sizes: &[(f64, f64)], groups: [CellVariance; 2]) -> (f64, f64) {
     let weight = |(n, m): &(f64, f64)| n * m / (n + m);
     let total: f64 = sizes.iter().map(weight).sum();
     let share = |runs: fn(&(f64, f64)) -> f64| {

@@ -14,13 +14,13 @@ use std::time::Duration;
 
 use latlab::facts::{
     CommandLine, ConnectionFacts, CounterFacts, CpuReadings, DdsFacts, Execution, HostFacts, HostReadings, HostSample,
-    InterruptSource, IntervalCounts, RateSearchFacts, SearchEnding, StageFacts, StreamFacts, StreamInterval,
-    TrialFacts, WakeupFacts, XdpFacts,
+    InterruptSource, IntervalCounts, PrintedNumber, RateSearchFacts, SearchEnding, StageFacts, StreamFacts,
+    StreamInterval, TrialFacts, WakeupFacts, XdpFacts,
 };
-use latlab::plan::Schedule;
 use latlab::plan::{
-    CommandOutput, CommandSpec, DdsSpec, History, Pace, PacketSize, PingSpec, RateSearchSpec, Reflect, Reliability,
-    RunSpec, Side, StopWhen, StreamRunSpec, Target, TransportKind, Via, WakeupCpus, WakeupSpec, Work, XdpSpec,
+    self, CommandOutput, CommandSpec, DdsSpec, History, Pace, PacketSize, PingSpec, RateSearchSpec, Reflect,
+    Reliability, RunSpec, Schedule, Side, StopWhen, StreamRunSpec, Target, TransportKind, Via, WakeupCpus, WakeupSpec,
+    Work, XdpSpec,
 };
 use latlab::probe::{ExecutionFate, Phase, Seq};
 use latlab::recording::SpoolEvent;
@@ -307,6 +307,8 @@ fn fill_wakeup(log: &mut EventLog) {
 }
 
 fn command(run_id: &str) -> Manifest {
+    let rate =
+        plan::PrintedSpec { name: "rate".into(), pattern: "*".into(), unit: "req/s".into(), higher_is_better: true };
     let spec = CommandSpec {
         words: ["grep", "-c", "two words", "file"].map(str::to_owned).into(),
         prepare: Some(vec!["sync".into()]),
@@ -314,7 +316,7 @@ fn command(run_id: &str) -> Manifest {
         output: CommandOutput::File("out".into()),
         timeout_ns: Some(Nanos::from_secs(1)),
         ignore_failure: true,
-        printed: Vec::new(),
+        printed: vec![rate],
     };
     let mut manifest = runs::manifest(run_id);
     manifest.command = Some(CommandLine::of(&["latlab", "command", "--", "grep", "-c", "two words", "file"]));
@@ -347,6 +349,7 @@ fn fill_command(log: &mut EventLog) {
             fate,
             code,
         }));
+        log.push(SpoolEvent::Printed(PrintedNumber { seq: Seq(seq), metric: 0, bits: (seq as f64 / 4.0).to_bits() }));
     }
 }
 

@@ -101,12 +101,15 @@ pub(super) const RULES: &[Rule<Run<'_>>] = &[
     },
     Rule {
         code: "send-failed",
-        raise: |run| Some((Warning, send_failed(run)?)),
+        raise: |run| {
+            let severity = if run.counts()?.send_failed_share() >= SCHEDULE_LOST { Fatal } else { Warning };
+            Some((severity, send_failed(run)?))
+        },
         effect: "they are in no round trip; on a schedule response time counts them as infinite",
         hint: |run| match run.is_over_library() {
             true if gave_up_waiting(run) => "check that the reflector still runs; a CPU of its own for it".into(),
             true => "the warnings of the library are in the recording: `run.dds.warnings`".into(),
-            false => "check the route and the send buffer; a smaller `--size`, or no `--df`".into(),
+            false => "check the route, the send buffer and `--size`; no `--df`".into(),
         },
     },
     Rule {

@@ -63,6 +63,8 @@ pub struct RunOrigin {
     pub boot: Option<String>,
     /// Experiment and block in which it was randomised; `None` without an experiment.
     pub block: Option<(String, u32)>,
+    /// The round of the block; `None` if the order had none.
+    pub round: Option<u32>,
     /// UTC start, RFC 3339, of fixed length: text order is order of time. Empty if it is unknown, as of a log without times.
     pub started_at: String,
 }
@@ -212,6 +214,7 @@ fn origin(manifest: &Manifest) -> RunOrigin {
     RunOrigin {
         boot: experiment.and_then(|experiment| experiment.boot_id.clone()).or(host),
         block: experiment.map(of_experiment),
+        round: experiment.and_then(|experiment| experiment.round),
         started_at: if manifest.has_start() { manifest.started_at.clone() } else { String::new() },
     }
 }

@@ -122,9 +122,6 @@ pub enum QuestionScope {
 pub struct ComparisonOptions {
     /// Of intervals and verdicts, after the looks are paid for.
     pub confidence: f64,
-    /// The confidence of a fresh experiment with the same file: that of the first of the declared looks, else the one that
-    /// was asked for.
-    pub fresh_confidence: f64,
     /// The look at the experiment whose runs are compared.
     pub look: Look,
     /// The population to which the verdicts generalise.
@@ -139,14 +136,12 @@ impl ComparisonOptions {
     /// The default options at this confidence.
     pub const fn at(confidence: f64) -> ComparisonOptions {
         let (look, scope) = (Look::FIRST, QuestionScope::Blocks);
-        ComparisonOptions { confidence, fresh_confidence: confidence, look, scope, draws: DRAWS, seed: 0 }
+        ComparisonOptions { confidence, look, scope, draws: DRAWS, seed: 0 }
     }
 
     /// The same for a look at an experiment, which lowers its level.
     pub fn paying_for(self, look: Look) -> ComparisonOptions {
-        let paid = |look: Look| 1.0 - look.level(1.0 - self.confidence);
-        let first = Look { number: 1, balanced: true, ..look };
-        ComparisonOptions { confidence: paid(look), fresh_confidence: paid(first), look, ..self }
+        ComparisonOptions { confidence: 1.0 - look.level(1.0 - self.confidence), look, ..self }
     }
 }
 

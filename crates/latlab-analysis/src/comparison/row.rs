@@ -13,8 +13,8 @@ use super::verdict::{Comparison, ComparisonMethod, Effect, Evidence, FigureScale
 use crate::estimand::{Estimand, Ratio, RunFigure};
 use crate::metric::Metric;
 use crate::stats::{
-    BlockRuns, Claims, Interval, MeanVariance, SampleSizeGoal, ShiftTest, holm, is_significant, placement_difference,
-    runs_needed, spread_ratio, weighted_baseline, weighted_difference,
+    BlockRuns, Claims, Interval, MeanVariance, ShiftTest, holm, is_significant, placement_difference, spread_ratio,
+    weighted_baseline, weighted_difference,
 };
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -225,7 +225,7 @@ impl ComparisonRow {
 
     fn note_strata(&mut self, strata: &Strata) {
         let evidence = &mut self.comparison.evidence;
-        (evidence.blocks, evidence.strata) = (strata.blocks, strata.common);
+        (evidence.blocks, evidence.strata, evidence.by_round) = (strata.blocks, strata.common, strata.by_round);
     }
 
     fn take(&mut self, test: ShiftTest) {
@@ -268,7 +268,7 @@ impl ComparisonRow {
     }
 
     /// Sets the verdict, if the adjusted p value is significant at the level of `family`.
-    fn judge(&mut self, family: TestFamily, scope: QuestionScope) {
+    fn judge(&mut self, family: TestFamily) {
         let (Some(test), row) = (&self.test, &mut self.comparison) else { return };
         let refused = |p: Option<f64>| p.is_some_and(|p| is_significant(p, family.alpha));
         row.verdict = match (refused(row.adjusted_p_equivalent), refused(row.adjusted_p_value)) {
@@ -278,13 +278,13 @@ impl ComparisonRow {
             (false, false) => Verdict::Undecided,
         };
         if row.verdict == Verdict::Undecided {
-            let reason = self.reason(test, family, scope);
+            let reason = self.reason(test, family);
             self.comparison.undecided = Some(reason);
         }
     }
 
     /// Why a tested row is undecided.
-    fn reason(&self, test: &ShiftTest, family: TestFamily, scope: QuestionScope) -> UndecidedReason {
+    fn reason(&self, test: &ShiftTest, family: TestFamily) -> UndecidedReason {
         let row = &self.comparison;
         let margin = margin_of(row);
         let claims = |test: &ShiftTest| {
@@ -292,30 +292,18 @@ impl ComparisonRow {
                 margin.is_some_and(|(low, high)| is_significant(test.p_equivalent(low, high), family.alpha));
             equivalent || is_significant(test.p_value(0.0), family.alpha)
         };
-        let runs_needed = self.runs_needed(test, family, scope);
         let tails = if margin.is_some() { 1.0 } else { 2.0 };
         if claims(test) {
-            UndecidedReason::Corrected { comparisons: family.comparisons, runs_needed }
+            UndecidedReason::Corrected { comparisons: family.comparisons }
         } else if test.first_reading().is_some_and(|answered| claims(&answered)) {
             UndecidedReason::Losses
         } else if !test.can_reach(tails, family.alpha_next) {
-            UndecidedReason::TooFewRuns { runs_needed }
+            UndecidedReason::TooFewRuns
         } else if row.margin.is_some() && margin.is_none() && row.method == ComparisonMethod::Shift {
             UndecidedReason::ZeroBaseline
         } else {
-            UndecidedReason::Unsure { runs_needed }
+            UndecidedReason::Unsure
         }
-    }
-
-    /// Further runs of each group that would probably decide. `None` over boots, if some probes were lost or some figures
-    /// are infinite, and of dependent lines: then their number cannot be predicted.
-    fn runs_needed(&self, test: &ShiftTest, family: TestFamily, scope: QuestionScope) -> Option<u32> {
-        if scope == QuestionScope::Boots || test.first_reading().is_some() || self.comparison.evidence.dependent {
-            return None;
-        }
-        let needed = |goal| runs_needed(&self.blocks, goal, family.alpha_fresh);
-        let equivalence = margin_of(&self.comparison).map(|(low, high)| SampleSizeGoal::Equivalence { low, high });
-        [Some(SampleSizeGoal::Difference), equivalence].into_iter().flatten().filter_map(needed).min()
     }
 
     /// Gives a ratio that is 0 in every run the verdict that says so, instead of none.
@@ -375,8 +363,6 @@ struct TestFamily {
     alpha: f64,
     /// The level that one more row would have to reach.
     alpha_next: f64,
-    /// That level in a fresh experiment, which does not pay for earlier looks.
-    alpha_fresh: f64,
     comparisons: usize,
 }
 
@@ -401,13 +387,11 @@ fn decide_family(mut rows: Vec<&mut ComparisonRow>, options: &ComparisonOptions)
         both.into_iter().flatten().any(|p| !is_significant(p, alpha))
     };
     let open = adjusted.iter().filter(is_open).count();
-    let next = |alpha: f64| alpha / open.max(1) as f64;
-    let (alpha_next, alpha_fresh) = (next(alpha), next(1.0 - options.fresh_confidence));
-    let family = TestFamily { alpha, alpha_next, alpha_fresh, comparisons: rows.len() };
+    let family = TestFamily { alpha, alpha_next: alpha / open.max(1) as f64, comparisons: rows.len() };
     for (row, adjusted) in rows.into_iter().zip(adjusted) {
         row.comparison.adjusted_p_value = Some(adjusted.different);
         row.comparison.adjusted_p_equivalent = adjusted.equivalent;
-        row.judge(family, options.scope);
+        row.judge(family);
     }
 }
 

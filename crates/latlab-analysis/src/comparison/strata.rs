@@ -1,4 +1,5 @@
-//! Strata, within which runs are permuted: runs of one block with the same levels of all factors that are not compared.
+//! Strata, within which runs are permuted: runs of one round, or of one block, with the same levels of all factors that are
+//! not compared.
 
 use std::collections::BTreeSet;
 
@@ -8,8 +9,8 @@ use super::request::QuestionScope;
 use super::verdict::FigureScale;
 use crate::stats::BlockRuns;
 
-/// Experiment and block, if the run is of an experiment; the levels of the factors that are not compared.
-type Stratum = (Option<(String, u32)>, Vec<String>);
+/// Experiment and block, if the run is of an experiment; its round; the levels of the factors that are not compared.
+type Stratum = (Option<(String, u32)>, Option<u32>, Vec<String>);
 
 /// The runs of two groups by stratum, on the scale of the comparison.
 pub(super) struct Strata {
@@ -19,6 +20,8 @@ pub(super) struct Strata {
     /// Strata with runs of both groups.
     pub(super) common: usize,
     pub(super) blocks: usize,
+    /// Whether each is of one round.
+    pub(super) by_round: bool,
 }
 
 impl Strata {
@@ -43,8 +46,8 @@ impl Strata {
             if found.len() <= boot {
                 found.push(Vec::new());
             }
-            let (block, levels) = groups.stratum(run);
-            let stratum = (block.filter(|_| !pooled), levels);
+            let (block, round, levels) = groups.stratum(run);
+            let stratum = (block.filter(|_| !pooled), round.filter(|_| !pooled), levels);
             let known = found[boot].iter().position(|(other, _)| *other == stratum);
             let index = known.unwrap_or_else(|| {
                 found[boot].push((stratum, BlockRuns::default()));
@@ -54,10 +57,11 @@ impl Strata {
             if side == 0 { &mut runs.baseline } else { &mut runs.candidate }.push(scale.place(value));
         }
         let common = || found.iter().flatten().filter(|(_, runs)| runs.difference().is_some());
-        let blocks = common().map(|((block, _), _)| block).collect::<BTreeSet<_>>().len();
+        let blocks = common().map(|((block, ..), _)| block).collect::<BTreeSet<_>>().len();
+        let by_round = common().any(|((_, round, _), _)| round.is_some());
         let common = common().count();
         let boots = found.into_iter().map(|strata| strata.into_iter().map(|(_, runs)| runs).collect()).collect();
-        Strata { boots, common, blocks }
+        Strata { boots, common, blocks, by_round }
     }
 }
 
@@ -72,7 +76,7 @@ fn index_of<T: Clone + PartialEq>(known: &mut Vec<T>, wanted: &T) -> usize {
 impl RunGroups {
     fn stratum(&self, run: &ObservedRun) -> Stratum {
         let level = |factor: &String| run.levels.get(factor).cloned().unwrap_or_default();
-        (run.origin.block.clone(), self.strata.iter().map(level).collect())
+        (run.origin.block.clone(), run.origin.round, self.strata.iter().map(level).collect())
     }
 
     /// The strata in which both groups have runs.

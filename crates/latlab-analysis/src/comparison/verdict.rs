@@ -20,15 +20,10 @@ pub enum Verdict {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UndecidedReason {
     /// The runs vary too much, or the difference is too small.
-    Unsure {
-        /// Further runs of each group that would probably decide; `None` if too many would be needed.
-        runs_needed: Option<u32>,
-    },
+    Unsure,
     /// The row is significant alone, but not after Holm's adjustment over its family.
     Corrected {
         comparisons: usize,
-        /// Further runs of each group with which it would be.
-        runs_needed: Option<u32>,
     },
     /// What the answered probes show does not hold if each unanswered one counts as its time-out.
     Losses,
@@ -36,10 +31,7 @@ pub enum UndecidedReason {
     TooDependent,
     SingleRuns,
     /// Not even complete separation of the two groups would be significant.
-    TooFewRuns {
-        /// Further runs of each group with which it would.
-        runs_needed: Option<u32>,
-    },
+    TooFewRuns,
     /// Too few boots to generalise to boots.
     TooFewBoots {
         boots: usize,
@@ -108,8 +100,10 @@ pub struct Evidence {
     pub spread_ratio: Option<f64>,
     /// Blocks with runs of both.
     pub blocks: usize,
-    /// Strata with runs of both groups: blocks, and in each the levels of the factors that are not compared.
+    /// Strata with runs of both groups: blocks or rounds, and in each the levels of the factors that are not compared.
     pub strata: usize,
+    /// Whether strata are rounds of blocks.
+    pub by_round: bool,
     /// Boots in which they ran, if known.
     pub boots: usize,
     /// Permutations evaluated; 0 without a test.
@@ -190,12 +184,12 @@ impl Verdict {
 impl UndecidedReason {
     pub const fn code(self) -> &'static str {
         match self {
-            UndecidedReason::Unsure { .. } => "unsure",
+            UndecidedReason::Unsure => "unsure",
             UndecidedReason::Corrected { .. } => "corrected",
             UndecidedReason::Losses => "losses",
             UndecidedReason::TooDependent => "too-dependent",
             UndecidedReason::SingleRuns => "single-runs",
-            UndecidedReason::TooFewRuns { .. } => "too-few-runs",
+            UndecidedReason::TooFewRuns => "too-few-runs",
             UndecidedReason::TooFewBoots { .. } => "too-few-boots",
             UndecidedReason::NoCommonBlock => "no-common-block",
             UndecidedReason::NoRun { .. } => "no-run",
@@ -203,16 +197,6 @@ impl UndecidedReason {
             UndecidedReason::Overflow => "overflow",
             UndecidedReason::Infinite => "infinite",
             UndecidedReason::NoFigure { .. } => "no-figure",
-        }
-    }
-
-    /// Further runs of each group that would decide, if known.
-    pub const fn runs_needed(self) -> Option<u32> {
-        match self {
-            UndecidedReason::Unsure { runs_needed }
-            | UndecidedReason::Corrected { runs_needed, .. }
-            | UndecidedReason::TooFewRuns { runs_needed } => runs_needed,
-            _ => None,
         }
     }
 }

@@ -176,7 +176,7 @@ impl<'a> PrecisionRule<'a> {
             half_width: *half_width,
             conditions: conditions.filter(|factors| !is_dropped(factors)).collect(),
             baseline: experiment.contrasts.first().map(|contrast| &contrast.baseline),
-            seed: experiment.design.seed,
+            seed: experiment.design.seed.unwrap_or(defaults::EXPERIMENT_SEED),
         }))
     }
 
@@ -360,7 +360,7 @@ pub(super) mod tests {
             blocks: 1,
             between: BetweenBlocks::Nothing,
             order: RunOrder::Randomized,
-            seed: 7,
+            seed: Some(7),
             settle: Nanos::ZERO,
         };
         let conditions = levels.iter().map(condition).collect();

@@ -31,13 +31,11 @@ pub fn experiment_cost(experiment: &Experiment, done: u64) -> ExperimentCost {
     let runs: Vec<RunCost> = experiment.conditions.iter().map(|condition| run_cost(&condition.plan)).collect();
     let duration_ns: f64 = runs.iter().map(|run| run.duration_ns / conditions).sum();
     let bytes: f64 = runs.iter().map(|run| (defaults::RUN_BYTES + run.rows * defaults::PROBE_BYTES) / conditions).sum();
-    // In a randomized order, one run in `conditions` has the condition of the run before it.
-    let switches = left * (1.0 - 1.0 / conditions);
     let pauses = match design.between {
         BetweenBlocks::Pause(pause) => pause.saturating_mul(i64::from(design.blocks_at_most()) - 1).0 as f64,
         _ => 0.0,
     };
-    let duration = left * duration_ns + switches * design.settle.0 as f64 + pauses * left / all.max(1.0);
+    let duration = left * duration_ns + left * experiment.settle().0 as f64 + pauses * left / all.max(1.0);
     let guessed = runs.iter().any(|run| run.is_guess).then_some(guess(experiment.kind));
     ExperimentCost { duration: Nanos(duration as i64), guessed, bytes: left * bytes }
 }
@@ -90,7 +88,7 @@ impl RemainingTime {
     pub fn of(experiment: &Experiment, conditions: usize) -> RemainingTime {
         RemainingTime {
             expected_ns: experiment.conditions.iter().map(|condition| run_cost(&condition.plan).duration_ns).collect(),
-            settle_ns: experiment.design.settle.0 as f64,
+            settle_ns: experiment.settle().0 as f64,
             runs: experiment.design.runs_at_most(conditions),
             blocks: experiment.design.blocks_at_most(),
         }
@@ -134,8 +132,8 @@ mod tests {
         experiment.design.between = BetweenBlocks::Pause(Nanos::from_secs(60));
         let all = experiment_cost(&experiment, 0);
         let run = run_cost(&experiment.conditions[0].plan);
-        // 20 runs, a switch after every second one, one pause
-        let expected = 20.0 * run.duration_ns + 10e9 + 60e9;
+        // 20 runs, one pause
+        let expected = 20.0 * run.duration_ns + 20e9 + 60e9;
         assert_eq!(all.duration, Nanos(expected as i64));
         assert_eq!(all.guessed.is_some(), run.is_guess);
         let half = experiment_cost(&experiment, 10);

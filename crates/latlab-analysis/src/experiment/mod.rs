@@ -19,4 +19,5 @@ pub use published::{
     RunsByRow, ShortRuns, SpreadCell, Unmeasured, means_of_runs, mistaken_figures, short_runs, unmeasured_reason,
 };
 pub use report::ExperimentReport;
+pub(crate) use single_condition::MeanOfRuns;
 pub use single_condition::{ConditionRow, single_condition};

@@ -33,27 +33,43 @@ pub fn single_condition(runs: &[ObservedRun], quantities: &[Quantity], confidenc
             }
         }
         let lost = runs.iter().filter(|run| figure(run) == RunFigure::Infinite).count();
-        let mut values: Vec<Vec<f64>> = blocks.into_values().collect();
-        let is_geometric = !quantity.is_share() && values.iter().flatten().all(|value| *value > 0.0);
-        if is_geometric {
-            values.iter_mut().flatten().for_each(|value| *value = value.ln());
-        }
-        let back = |value: f64| if is_geometric { value.exp() } else { value };
-        let count = values.iter().map(Vec::len).sum::<usize>();
-        let sum = values.iter().flatten().sum::<f64>();
+        let values: Vec<Vec<f64>> = blocks.into_values().collect();
+        let (count, blocks) = (values.iter().map(Vec::len).sum::<usize>(), values.len());
+        let MeanOfRuns { mean, is_geometric, interval } = MeanOfRuns::of(values, quantity.is_share(), confidence);
         let is_whole = count > 0 && lost == 0;
-        let interval = own_interval(&values, confidence).filter(|_| is_whole);
         ConditionRow {
             quantity: *quantity,
             runs: count,
             lost,
-            blocks: values.len(),
-            mean: is_whole.then(|| back(sum / count as f64)),
+            blocks,
+            mean: is_whole.then_some(mean),
             is_geometric,
-            interval: interval.map(|ends| Interval { low: ends.low.map(back), high: ends.high.map(back), ..ends }),
+            interval: interval.filter(|_| is_whole),
         }
     };
     quantities.iter().enumerate().map(row).collect()
+}
+
+/// The mean of a figure over runs, geometric if all are above 0 and no share, and its interval in these blocks.
+pub(crate) struct MeanOfRuns {
+    pub(crate) mean: f64,
+    is_geometric: bool,
+    pub(crate) interval: Option<Interval>,
+}
+
+impl MeanOfRuns {
+    pub(crate) fn of(mut blocks: Vec<Vec<f64>>, is_share: bool, confidence: f64) -> MeanOfRuns {
+        let is_geometric = !is_share && blocks.iter().flatten().all(|value| *value > 0.0);
+        if is_geometric {
+            blocks.iter_mut().flatten().for_each(|value| *value = value.ln());
+        }
+        let back = |value: f64| if is_geometric { value.exp() } else { value };
+        let count = blocks.iter().map(Vec::len).sum::<usize>();
+        let mean = back(blocks.iter().flatten().sum::<f64>() / count as f64);
+        let interval = own_interval(&blocks, confidence);
+        let interval = interval.map(|ends| Interval { low: ends.low.map(back), high: ends.high.map(back), ..ends });
+        MeanOfRuns { mean, is_geometric, interval }
+    }
 }
 
 #[cfg(test)]

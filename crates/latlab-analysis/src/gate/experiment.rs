@@ -2,7 +2,7 @@
 
 use super::{
     ChangeGate, ChangeGateResult, ExperimentGateResult, GateError, GateParts, GateState, ValueGates, expect_few_gates,
-    outcome_of,
+    of_each, outcome_of,
 };
 use crate::diagnostics::Outcome;
 use crate::estimand::{Estimand, parse_estimand};
@@ -58,7 +58,8 @@ fn states(values: &[ExperimentGateResult], changes: &[ChangeGateResult]) -> impl
 
 /// Whether the limit of the gate `text` is a change in per cent; that of a ratio is one if it has a sign.
 fn limits_change(text: &str) -> bool {
+    let (is_every, text) = of_each(text);
     let Ok(GateParts { estimand, limit, .. }) = GateParts::of(text, "") else { return false };
     let is_ratio = matches!(parse_estimand(None, estimand), Ok(Estimand::Ratio(_)));
-    limit.ends_with('%') && (limit.starts_with(['+', '-', '−']) || !is_ratio)
+    !is_every && limit.ends_with('%') && (limit.starts_with(['+', '-', '−']) || !is_ratio)
 }

@@ -7,7 +7,7 @@ mod value;
 
 pub use change::{ChangeGate, ChangeGateResult, UndecidedGate, change_gates_outcome, undecided_gates};
 pub use experiment::ExperimentGates;
-pub use value::{ExperimentGateResult, ValueGates, WorstRun};
+pub use value::{ExperimentGateResult, JudgedRuns, ValueGates};
 
 use thiserror::Error;
 
@@ -57,8 +57,10 @@ pub enum GateReason {
     Untested,
     /// Unanswered probes make the change uncertain: some figures are infinite, or the row holds without the losses only.
     Losses,
-    /// Too few effective observations lie beyond the quantile: its lower bound was judged.
+    /// Too few effective observations lie beyond the quantile: a bound of it was judged.
     Unsupported,
+    /// Too many due probes never left: what they would have shown is not known.
+    NotSent,
     /// The figure is infinite; of a change, the candidate's is, and the baseline's is not.
     Infinite,
     /// Nothing was answered; of a change, in no run of the candidate.
@@ -79,6 +81,7 @@ impl GateReason {
             GateReason::Untested => "untested",
             GateReason::Losses => "losses",
             GateReason::Unsupported => "unsupported",
+            GateReason::NotSent => "not-sent",
             GateReason::Infinite => "infinite",
             GateReason::Unanswered => "unanswered",
             GateReason::NothingToJudge => "nothing-to-judge",
@@ -88,15 +91,15 @@ impl GateReason {
     }
 }
 
-/// The result of a gate on the figure of one run.
+/// The result of a gate on the figure of one run, or on the mean of several.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ValueGateResult {
     pub gate: String,
     pub estimand: Estimand,
     /// The figure in nanoseconds, bits a second, or as a ratio; `None` if it is infinite or missing.
     pub value: Option<f64>,
-    /// The one-sided 95 % lower bound of an unsupported quantile.
-    pub lower_bound: Option<f64>,
+    /// Of an unsupported quantile the bound that was judged, of several runs both ends of the interval of the mean.
+    pub bounds: (Option<f64>, Option<f64>),
     pub limit: f64,
     pub state: GateState,
     /// Why it is undecided, or what the state rests on instead of a finite, supported figure.
@@ -115,11 +118,16 @@ impl ValueGateResult {
 /// Expects that the gate `text` names its metric if `run` has numbers that a command prints beside its main metric.
 fn expect_named_metric(text: &str, run: &RunSpec) -> Result<(), GateError> {
     let Some(printed) = run.command().and_then(|command| command.printed.first()) else { return Ok(()) };
-    let GateParts { estimand, .. } = GateParts::of(text, "")?;
+    let GateParts { estimand, .. } = GateParts::of(of_each(text).1, "")?;
     if estimand.split_whitespace().count() > 1 || matches!(parse_estimand(None, estimand), Ok(Estimand::Ratio(_))) {
         return Ok(());
     }
     Err(GateError::of(text, "it names no metric", format!("such as `{} {text}`", printed.name)))
+}
+
+/// Whether each run must hold the gate `text`, which then begins with `every:`; and the rest of it.
+fn of_each(text: &str) -> (bool, &str) {
+    text.trim().strip_prefix("every:").map_or((false, text), |rest| (true, rest))
 }
 
 /// The outcome of a command with gates: negative if a gate is broken, or undecided where `is_strict`.

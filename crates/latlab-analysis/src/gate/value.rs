@@ -1,25 +1,28 @@
-//! `--gate '[METRIC] STATISTIC OP VALUE'`: what must hold of the figure of each run.
+//! `--gate '[METRIC] STATISTIC OP VALUE'`: what must hold of the figure of a run, or of the runs of a condition.
 //!
 //! An infinite figure breaks a gate with an upper limit. If nothing was answered, or the figure is missing, every gate is
-//! broken. An unsupported quantile, infinite or not, is judged by its one-sided 95 % lower bound: the gate is broken if
-//! the bound is above an upper limit, kept if it meets a lower limit, and undecided otherwise.
+//! broken. An unsupported quantile is judged by its bounds, and several runs of a condition by the 95 % interval of their
+//! mean: a gate is kept or broken if the whole interval is on one side of the limit. `every:` judges each run alone.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::{
     GateError, GateParts, GateReason, GateState, GatedRuns, Operator, ValueGateResult, absent, expect_few_gates,
-    expect_named_metric, outcome_of,
+    expect_named_metric, of_each, outcome_of,
 };
 use crate::available::AvailableFigures;
 use crate::diagnostics::{Caveat, Explain, Outcome, Severity};
 use crate::estimand::{Estimand, FORM_HINT, RunFigure, Statistic, parse_estimand};
+use crate::experiment::MeanOfRuns;
 use crate::metric::Metric;
-use crate::plan::{Kind, RunSpec};
-use crate::stats::QuantileEstimate;
+use crate::plan::defaults::CONFIDENCE;
+use crate::plan::{Kind, RunSpec, condition_words};
+use crate::stats::{QuantileEstimate, is_supported};
 use crate::summary::{Summary, SummaryOptions};
 use crate::units::human::ParseError;
 
-/// The gates of a command, each applied to each run.
+/// The gates of a command.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ValueGates {
     gates: Vec<ValueGate>,
@@ -34,6 +37,8 @@ struct ValueGate {
     estimand: Estimand,
     /// Whether its metric was typed; otherwise it is about the main metric of each kind of run.
     is_metric_typed: bool,
+    /// Whether each run of a condition must hold it: `every: p99 <= 200us`.
+    is_every: bool,
     operator: Operator,
     /// Nanoseconds, bits a second, or a ratio.
     limit: f64,
@@ -63,32 +68,38 @@ impl ValueGates {
         self.gates.iter().for_each(|gate| options.include(gate.estimand));
     }
 
-    /// Expects that the planned `runs` can have what the gates are about.
+    /// Expects that one of the planned `runs` at least can have what each gate is about.
     ///
     /// # Errors
-    /// If one can never have a metric, or has no deadline.
-    pub fn expect_judgeable<'a>(&self, runs: impl IntoIterator<Item = &'a RunSpec>) -> Result<(), GateError> {
-        runs.into_iter().try_for_each(|run| {
-            let available = AvailableFigures::of(run, run.judging.deadline_ns);
-            let name = format!("latlab {}", run.kind().word());
-            self.gates.iter().try_for_each(|gate| {
-                expect_named_metric(&gate.text, run)?;
-                gate.expect_judgeable(&name, &available, GatedRuns::Planned)
-            })
+    /// If none can ever have a metric or a deadline.
+    pub fn expect_judgeable<'a>(&self, runs: impl Iterator<Item = &'a RunSpec> + Clone) -> Result<(), GateError> {
+        self.gates.iter().try_for_each(|gate| {
+            runs.clone().try_for_each(|run| expect_named_metric(&gate.text, run))?;
+            let named = runs.clone().map(|run| {
+                (format!("latlab {}", run.kind().word()), AvailableFigures::of(run, run.judging.deadline_ns))
+            });
+            gate.expect_in_one(named, GatedRuns::Planned)
         })
     }
 
-    /// Expects that `recording`, of a run with these `available` figures, can have what the gates are about.
+    /// The same of the recordings with these names and figures.
     ///
     /// # Errors
-    /// If it can never have a metric, or no deadline was given.
-    pub fn expect_recorded(&self, recording: &str, available: &AvailableFigures) -> Result<(), GateError> {
-        self.gates.iter().try_for_each(|gate| gate.expect_judgeable(recording, available, GatedRuns::Recorded))
+    /// If none can ever have a metric, or no deadline was given.
+    pub fn expect_recorded(&self, recordings: &[(String, AvailableFigures)]) -> Result<(), GateError> {
+        self.gates.iter().try_for_each(|gate| gate.expect_in_one(recordings.iter().cloned(), GatedRuns::Recorded))
     }
 
-    /// Judges `summary`, whose options [included](ValueGates::include) the gates, and adds the results to it.
-    pub fn judge(&self, summary: &mut Summary) {
-        summary.gates = self.gates.iter().map(|gate| gate.judge(summary)).collect();
+    /// Judges `summary`, whose options [included](ValueGates::include) the gates, and adds the results of the gates
+    /// that are about figures which its run can have.
+    pub fn judge(&self, summary: &mut Summary, available: &AvailableFigures) {
+        let own = self.gates.iter().filter(|gate| available.absence(gate.estimand_of(available.main())).is_none());
+        summary.gates = own.map(|gate| gate.judge(summary)).collect();
+        if summary.kind == Kind::Ping && summary.counts.lacks_due() {
+            for result in summary.gates.iter_mut().filter(|result| result.state == GateState::Kept) {
+                (result.state, result.reason) = (GateState::Undecided, Some(GateReason::NotSent));
+            }
+        }
     }
 
     /// The outcome of the gates where no run could begin, since the target is silent: negative if there is a gate.
@@ -102,20 +113,24 @@ impl ValueGates {
     }
 
     /// The results of the gates over the `summaries` of all judged runs of an experiment of `kind`, of which `missing`
-    /// conditions have no judged run: each condition must have one, and every run must hold each gate.
+    /// conditions have no judged run: each condition must have one, and hold each gate that it has the figure of.
     pub fn over_runs(&self, kind: Kind, summaries: &[Summary], missing: usize) -> Vec<ExperimentGateResult> {
-        let results = |place: usize| summaries.iter().filter_map(move |summary| summary.gates.get(place));
-        let of = |(place, gate): (usize, &ValueGate)| ExperimentGateResult {
-            gate: gate.text.clone(),
-            estimand: gate.estimand_of(kind.metric()),
-            runs: summaries.len(),
-            missing,
-            gone: 0,
-            broken: results(place).filter(|result| result.state == GateState::Broken).count(),
-            undecided: results(place).filter(|result| result.state == GateState::Undecided).count(),
-            worst: gate.worst(place, summaries),
+        let of = |gate: &ValueGate| {
+            let judged = gate.judged_over(summaries);
+            let count = |state| judged.iter().filter(|one| one.result.state == state).count();
+            ExperimentGateResult {
+                gate: gate.text.clone(),
+                estimand: gate.estimand_of(kind.metric()),
+                runs: judged.iter().map(|one| one.runs).sum(),
+                judged: judged.len(),
+                missing,
+                gone: 0,
+                broken: count(GateState::Broken),
+                undecided: count(GateState::Undecided),
+                worst: gate.worst(judged),
+            }
         };
-        self.gates.iter().enumerate().map(of).collect()
+        self.gates.iter().map(of).collect()
     }
 }
 
@@ -124,23 +139,27 @@ impl ValueGates {
 pub struct ExperimentGateResult {
     pub gate: String,
     pub estimand: Estimand,
+    /// Runs that can have the figure.
     pub runs: usize,
+    /// What was judged one by one: conditions, or with `every:` runs.
+    pub judged: usize,
     /// Conditions without a judged run.
     pub missing: usize,
     /// Judged runs whose recordings are gone or damaged: they may have been worse.
     pub gone: usize,
+    /// Of those judged, as is the next.
     pub broken: usize,
-    /// Runs that do not decide it.
     pub undecided: usize,
-    /// The run that is farthest beyond the limit, or nearest to it; `None` without a judged run.
-    pub worst: Option<WorstRun>,
+    /// What is farthest beyond the limit, or nearest to it; `None` without a judged run.
+    pub worst: Option<JudgedRuns>,
 }
 
-/// The worst run of an experiment by one gate.
+/// One run of an experiment, or the runs of a condition, by one gate.
 #[derive(Clone, Debug, PartialEq)]
-pub struct WorstRun {
-    /// The name of its recording.
-    pub recording: String,
+pub struct JudgedRuns {
+    /// The name of the recording, or the condition in words.
+    pub name: String,
+    pub runs: usize,
     pub kind: Kind,
     pub result: ValueGateResult,
 }
@@ -176,10 +195,20 @@ impl ValueGateResult {
         if self.state != GateState::Undecided {
             return None;
         }
+        let message = format!("the gate `{}` is undecided", self.gate);
+        let other = match self.reason {
+            Some(GateReason::Unsupported) => None,
+            Some(GateReason::NotSent) => Some(("1 % or more of the due probes never left", "mend what kept them")),
+            _ => Some(("the interval of the runs of a condition contains the limit", "more runs would decide")),
+        };
+        if let Some((effect, hint)) = other {
+            let hint = format!("{hint}; `--gate-strict` fails");
+            return Some(Caveat::new(Severity::Warning, "few-observations", message, effect, &hint));
+        }
         Some(Caveat::new(
             Severity::Warning,
             "few-observations",
-            format!("the gate `{}` is undecided", self.gate),
+            message,
             "too few effective observations lie beyond its quantile (10 are needed, or 100 if the metric drifts): another run \
              may give another result",
             "measure for longer, or several runs if the metric drifts; or gate on a quantile nearer to p50; \
@@ -190,7 +219,8 @@ impl ValueGateResult {
 
 impl ValueGate {
     fn parse(text: &str) -> Result<ValueGate, GateError> {
-        let GateParts { estimand: left, operator, limit } = GateParts::of(text, FORM_HINT)?;
+        let (is_every, typed) = of_each(text);
+        let GateParts { estimand: left, operator, limit } = GateParts::of(typed, FORM_HINT)?;
         let estimand = parse_estimand(None, left).map_err(|error| GateError::of(text, error.cause, error.hint))?;
         let is_metric_typed = left.split_whitespace().count() > 1;
         let estimand = estimand.compared_with(is_metric_typed, limit);
@@ -202,7 +232,7 @@ impl ValueGate {
             GateError::of(text, format!("{error}: {}", error.cause), hint)
         };
         let limit = estimand.parse_value(limit).map_err(unreadable)?;
-        Ok(ValueGate { text: text.trim().into(), estimand, is_metric_typed, operator, limit })
+        Ok(ValueGate { text: text.trim().into(), estimand, is_metric_typed, is_every, operator, limit })
     }
 
     /// What it is about in runs whose main metric is `main`.
@@ -210,35 +240,52 @@ impl ValueGate {
         if self.is_metric_typed { self.estimand } else { self.estimand.in_runs_of(main) }
     }
 
-    fn expect_judgeable(&self, run: &str, available: &AvailableFigures, runs: GatedRuns) -> Result<(), GateError> {
-        let estimand = self.estimand_of(available.main());
-        match available.absence(estimand) {
-            None => Ok(()),
-            Some(absence) => Err(absent(&self.text, run.into(), estimand, absence, available, runs)),
+    fn expect_in_one(
+        &self,
+        runs: impl Iterator<Item = (String, AvailableFigures)>,
+        of: GatedRuns,
+    ) -> Result<(), GateError> {
+        let mut lacking = None;
+        for (name, available) in runs {
+            let estimand = self.estimand_of(available.main());
+            let Some(absence) = available.absence(estimand) else { return Ok(()) };
+            lacking.get_or_insert_with(|| absent(&self.text, name, estimand, absence, &available, of));
         }
+        lacking.map_or(Ok(()), Err)
     }
 
     fn judge(&self, summary: &Summary) -> ValueGateResult {
         let estimand = self.estimand_of(summary.metric);
-        let result = |figure: RunFigure, lower_bound, (state, reason)| ValueGateResult {
+        let (figure, estimate) = figure_of(estimand, summary);
+        let unbounded = ValueGateResult {
             gate: self.text.clone(),
             estimand,
-            value: figure.value(),
-            lower_bound,
+            value: figure.value().filter(|_| summary.counts.answered > 0),
+            bounds: (None, None),
             limit: self.limit,
-            state,
-            reason,
+            state: GateState::Broken,
+            reason: Some(GateReason::Unanswered),
         };
         if summary.counts.answered == 0 {
-            return result(RunFigure::Nothing, None, (GateState::Broken, Some(GateReason::Unanswered)));
+            return unbounded;
         }
-        let (figure, estimate) = figure_of(estimand, summary);
-        match estimate.filter(|estimate| !estimate.supported && !estimate.is_surely_lost()) {
-            Some(QuantileEstimate { lower_bound, .. }) => {
-                result(figure, *lower_bound, self.state_without_support(figure, *lower_bound))
+        let is_uncertain = |estimate: &&QuantileEstimate| !estimate.supported && !estimate.is_surely_lost();
+        match estimate.filter(is_uncertain).filter(|_| figure != RunFigure::Nothing) {
+            Some(QuantileEstimate { lower_bound, interval, .. }) => {
+                let upper_bound = interval.as_ref().and_then(|interval| interval.high);
+                let state = self.state_between(*lower_bound, upper_bound);
+                let is_by_upper = self.operator.limits_above() == (state == GateState::Kept);
+                let bounds = match state {
+                    GateState::Kept | GateState::Broken if is_by_upper => (None, upper_bound),
+                    _ => (*lower_bound, None),
+                };
+                ValueGateResult { bounds, state, reason: Some(GateReason::Unsupported), ..unbounded }
             }
             // The quantile lies among the lost probes for certain, supported or not.
-            None => result(figure, None, self.state(figure)),
+            None => {
+                let (state, reason) = self.state(figure);
+                ValueGateResult { state, reason, ..unbounded }
+            }
         }
     }
 
@@ -253,36 +300,113 @@ impl ValueGate {
         }
     }
 
-    /// The state by a quantile that the data do not support, whose lower bound is `lower_bound`.
-    fn state_without_support(&self, figure: RunFigure, lower_bound: Option<f64>) -> (GateState, Option<GateReason>) {
-        if figure == RunFigure::Nothing {
-            return self.state(figure);
-        }
-        let is_upper = self.operator.limits_above();
-        let state = match lower_bound.map(|bound| self.operator.compares(bound, self.limit)) {
-            Some(false) if is_upper => GateState::Broken,
-            Some(true) if !is_upper => GateState::Kept,
+    /// The state by a figure that lies between these bounds.
+    fn state_between(&self, lower_bound: Option<f64>, upper_bound: Option<f64>) -> GateState {
+        let ends = (lower_bound, upper_bound);
+        let (nearer, farther) = if self.operator.limits_above() { ends } else { (ends.1, ends.0) };
+        let holds = |bound: f64| self.operator.compares(bound, self.limit);
+        match (nearer.map(holds), farther.map(holds)) {
+            (_, Some(true)) => GateState::Kept,
+            (Some(false), _) => GateState::Broken,
             _ => GateState::Undecided,
-        };
-        (state, Some(GateReason::Unsupported))
+        }
     }
 
-    /// The worst of `summaries` by this gate, whose results have the index `place`; of equal ones the first.
-    fn worst(&self, place: usize, summaries: &[Summary]) -> Option<WorstRun> {
+    /// The runs that have a result of this gate: those of each condition together, or with `every:` each alone.
+    fn judged_over(&self, summaries: &[Summary]) -> Vec<JudgedRuns> {
+        let mut conditions: BTreeMap<(u32, usize), Vec<(&Summary, &ValueGateResult)>> = BTreeMap::new();
+        for (place, summary) in summaries.iter().enumerate() {
+            let Some(own) = summary.gates.iter().find(|result| result.gate == self.text) else { continue };
+            let condition =
+                summary.experiment.as_ref().map(|experiment| experiment.condition).filter(|_| !self.is_every);
+            let key = condition.map_or((0, place), |condition| (condition, 0));
+            conditions.entry(key).or_default().push((summary, own));
+        }
+        conditions.into_values().map(|runs| self.judge_together(&runs)).collect()
+    }
+
+    /// Judges the mean of the figures of `runs`, geometric if all are above 0 and none is a ratio, by its 95 % interval. A run
+    /// without a figure decides alone, and so does the first if most are infinite.
+    fn judge_together(&self, runs: &[(&Summary, &ValueGateResult)]) -> JudgedRuns {
+        let alone = |(summary, result): &(&Summary, &ValueGateResult)| {
+            let name = Path::new(&summary.recording).file_name().map(|name| name.to_string_lossy().into_owned());
+            let name = name.unwrap_or_else(|| summary.recording.clone());
+            JudgedRuns { name, runs: 1, kind: summary.kind, result: (*result).clone() }
+        };
+        let is_bare = |reason| matches!(reason, Some(GateReason::Unanswered | GateReason::NothingToJudge));
+        let bare = runs.iter().find(|(_, result)| is_bare(result.reason));
+        if let Some(run) = bare.or(Some(&runs[0]).filter(|_| runs.len() == 1)) {
+            return JudgedRuns { runs: runs.len(), ..alone(run) };
+        }
+        let mut blocks: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
+        for (summary, result) in runs {
+            let block = summary.experiment.as_ref().map_or(1, |experiment| experiment.block);
+            blocks.entry(block).or_default().extend(result.value);
+        }
+        let mut blocks: Vec<Vec<f64>> = blocks.into_values().collect();
+        if blocks.iter().all(|block| block.len() < 2) {
+            blocks = vec![blocks.concat()];
+        }
+        let finite = blocks.iter().map(Vec::len).sum::<usize>();
+        let (summary, first) = runs[0];
+        let factors = summary.experiment.as_ref().map(|experiment| condition_words(&experiment.factors));
+        let judged = |result| JudgedRuns {
+            name: factors.clone().unwrap_or_default(),
+            runs: runs.len(),
+            kind: summary.kind,
+            result,
+        };
+        if finite < runs.len() {
+            let (state, reason) = match self.state(RunFigure::Infinite) {
+                most if 2 * finite < runs.len() => most,
+                _ => (GateState::Undecided, Some(GateReason::Losses)),
+            };
+            return judged(ValueGateResult { value: None, bounds: (None, None), state, reason, ..first.clone() });
+        }
+        let is_share = matches!(first.estimand, Estimand::Ratio(_));
+        let MeanOfRuns { mean, interval, .. } = MeanOfRuns::of(blocks, is_share, CONFIDENCE);
+        let bounds = interval.map(|ends| (ends.low, ends.high)).unwrap_or_default();
+        let between = |state: GateState| (state, (state == GateState::Undecided).then_some(GateReason::BothSides));
+        let (state, reason) = match self.state_between(bounds.0, bounds.1) {
+            GateState::Undecided => between(GateState::Undecided),
+            // The quantiles of short runs are too near to the median.
+            state if self.is_inward(state) && runs.iter().any(|(summary, _)| is_short(first.estimand, summary)) => {
+                (GateState::Undecided, Some(GateReason::Unsupported))
+            }
+            state => between(state),
+        };
+        judged(ValueGateResult { value: Some(mean), bounds, state, reason, ..first.clone() })
+    }
+
+    /// Whether `state` says that a quantile is nearer to the median than the limit.
+    fn is_inward(&self, state: GateState) -> bool {
+        let is_below = self.operator.limits_above() == (state == GateState::Kept);
+        match self.estimand {
+            Estimand::Statistic(_, statistic) => statistic.quantile().is_some_and(|q| (q > 0.5) == is_below),
+            Estimand::Ratio(_) => false,
+        }
+    }
+
+    /// The worst of those `judged`; of equal ones the first.
+    fn worst(&self, judged: Vec<JudgedRuns>) -> Option<JudgedRuns> {
         let badness = |result: &ValueGateResult| match (self.operator.limits_above(), result.value, result.reason) {
             (true, Some(value), _) => value,
             (false, Some(value), _) => -value,
             (false, None, Some(GateReason::Infinite | GateReason::Unsupported)) => f64::NEG_INFINITY,
             (_, None, _) => f64::INFINITY,
         };
-        let results = summaries.iter().filter_map(|summary| Some((summary, summary.gates.get(place)?)));
-        let (summary, result) = results
-            .rev()
-            .max_by(|(_, one), (_, other)| one.state.cmp(&other.state).then(badness(one).total_cmp(&badness(other))))?;
-        let recording = Path::new(&summary.recording).file_name().map(|name| name.to_string_lossy().into_owned());
-        let recording = recording.unwrap_or_else(|| summary.recording.clone());
-        Some(WorstRun { recording, kind: summary.kind, result: result.clone() })
+        let order = |one: &ValueGateResult, other: &ValueGateResult| {
+            one.state.cmp(&other.state).then(badness(one).total_cmp(&badness(other)))
+        };
+        judged.into_iter().rev().max_by(|one, other| order(&one.result, &other.result))
     }
+}
+
+/// Whether fewer than ten singletons of the run lie beyond the quantile that `estimand` is.
+fn is_short(estimand: Estimand, summary: &Summary) -> bool {
+    let Estimand::Statistic(metric, statistic) = estimand else { return false };
+    let n = summary.metrics.get(&metric).map_or(0, |described| described.n) as f64;
+    statistic.quantile().is_some_and(|q| !is_supported(q, n))
 }
 
 /// The figure of `estimand` in `summary`, and its estimate if it is a quantile.
@@ -303,6 +427,7 @@ fn figure_of(estimand: Estimand, summary: &Summary) -> (RunFigure, Option<&Quant
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::facts::{RunKey, RunPosition};
     use crate::in_memory::{CLOSED, EVERY_MS, InMemory, but, closed, scheduled};
     use crate::plan::{Schedule, Via, WakeupCpus, WakeupSpec, Work};
     use crate::probe::{Fate, ProbeRecord};
@@ -316,12 +441,17 @@ mod tests {
         summarise(&source, &options).expect("no windows asked for")
     }
 
+    fn available() -> AvailableFigures {
+        AvailableFigures::of(&InMemory::of(CLOSED, Vec::new()).manifest.spec, None)
+    }
+
     fn judge(schedule: Schedule, rows: Vec<ProbeRecord>, text: &str) -> Result<ValueGateResult, GateError> {
         let gates = ValueGates::parse(&[text.to_owned()], false)?;
         let mut summary = summary(schedule, rows, &gates);
         let spec = InMemory::of(schedule, Vec::new()).manifest.spec;
-        gates.expect_recorded(&summary.recording, &AvailableFigures::of(&spec, None))?;
-        gates.judge(&mut summary);
+        let available = AvailableFigures::of(&spec, None);
+        gates.expect_recorded(&[(summary.recording.clone(), available.clone())])?;
+        gates.judge(&mut summary, &available);
         Ok(summary.gates.remove(0))
     }
 
@@ -337,7 +467,7 @@ mod tests {
             options.judging.quantiles = vec![0.5];
             gates.include(&mut options);
             let mut summary = summarise(&source, &options).expect("no windows asked for");
-            gates.judge(&mut summary);
+            gates.judge(&mut summary, &available());
             let result = &summary.gates[0];
             assert_eq!((result.state, result.reason), (GateState::Broken, Some(GateReason::Infinite)), "{gate}");
         }
@@ -384,7 +514,10 @@ mod tests {
             assert_eq!(state(closed_loop(0), text), (expected, None), "{text}");
         }
         let result = judge(CLOSED, closed_loop(0), " p50 <= 2ms ").expect("a gate");
-        assert_eq!((result.gate.as_str(), result.value, result.lower_bound), ("p50 <= 2ms", Some(1_000_500.0), None));
+        assert_eq!(
+            (result.gate.as_str(), result.value, result.bounds),
+            ("p50 <= 2ms", Some(1_000_500.0), (None, None))
+        );
         let on_schedule = vec![scheduled(0, 0, 5, 10), scheduled(1, 1_000, 5, 10)];
         assert_eq!(judge(EVERY_MS, on_schedule, "response-time max <= 15us").expect("a gate").state, GateState::Kept);
     }
@@ -414,13 +547,13 @@ mod tests {
             [(100, "p99 <= 1h", false), (3, "p99.9 <= 1h", true), (100, "p99.99 <= 1h", false)]
         {
             let result = judge(CLOSED, closed_loop(lost), text).expect("a gate");
-            assert_eq!((result.value, result.lower_bound.is_some()), (None, has_bound), "{text}, {lost} lost");
+            assert_eq!((result.value, result.bounds.0.is_some()), (None, has_bound), "{text}, {lost} lost");
         }
     }
 
     #[test]
-    fn an_unsupported_quantile_is_judged_by_its_lower_bound() {
-        let bound = judge(CLOSED, closed_loop(0), "p99.99 <= 1h").expect("a gate").lower_bound.expect("2,000 probes");
+    fn an_unsupported_quantile_is_judged_by_its_bounds() {
+        let bound = judge(CLOSED, closed_loop(0), "p99.99 <= 1h").expect("a gate").bounds.0.expect("2,000 probes");
         assert!(bound > 1_000_000.0 && bound <= 1_999_000.0, "{bound}");
         let unsupported = Some(GateReason::Unsupported);
         for (text, expected) in [
@@ -437,6 +570,14 @@ mod tests {
             assert_eq!(state(closed_loop(0), text), (expected, unsupported), "{text}");
         }
         assert_eq!(state(vec![closed(0, 0, 5)], "p50 <= 1h"), (GateState::Undecided, unsupported), "no bound");
+        // 15 probes of 10 to 24 us: their median is not supported, but has an interval.
+        let few = || (0..15).map(|seq| closed(seq, seq as i64 * 60, 10 + (seq * 7 % 15) as i64)).collect::<Vec<_>>();
+        let result = judge(CLOSED, few(), "p50 <= 1s").expect("a gate");
+        assert_eq!((result.state, result.bounds.0), (GateState::Kept, None), "{result:?}");
+        assert!(result.bounds.1.is_some_and(|high| (17_000.0..=24_000.0).contains(&high)), "{result:?}");
+        for (text, expected) in [("p50 >= 1s", GateState::Broken), ("p50 <= 18us", GateState::Undecided)] {
+            assert_eq!(state(few(), text), (expected, unsupported), "{text}");
+        }
     }
 
     #[test]
@@ -479,7 +620,7 @@ mod tests {
         let mut options = SummaryOptions::of(&source.manifest.spec);
         gates.include(&mut options);
         let mut summary = summarise(&source, &options).expect("no windows");
-        gates.judge(&mut summary);
+        gates.judge(&mut summary, &available());
         (AvailableFigures::of(&source.manifest.spec, None), summary)
     }
 
@@ -489,9 +630,11 @@ mod tests {
         let (available, summary) = of_wakeups(&gates("max <= 1s"));
         let result = &summary.gates[0];
         assert_eq!((result.estimand.metric_name(), result.value), ("wakeup_latency", Some(7_000.0)));
-        assert_eq!(gates("max <= 1s").expect_recorded("w", &available), Ok(()));
-        let failure =
-            gates("round_trip_delay max <= 1s").expect_recorded("w", &available).expect_err("a timer").explain();
+        assert_eq!(gates("max <= 1s").expect_recorded(&[("w".into(), available.clone())]), Ok(()));
+        let failure = gates("round_trip_delay max <= 1s")
+            .expect_recorded(&[("w".into(), available.clone())])
+            .expect_err("a timer")
+            .explain();
         assert_eq!((failure.exit_code, failure.cause.as_deref()), (2, Some("such a run has no `round_trip_delay`")));
         assert_eq!(failure.hint.as_deref(), Some("gate on one of wakeup_latency"));
         // The hint names what can be judged, shown or not.
@@ -515,7 +658,7 @@ mod tests {
     fn a_planned_run_that_will_lack_a_figure_is_refused() {
         let spec = |schedule: Schedule| InMemory::of(schedule, Vec::new()).manifest.spec;
         let expected = |text: &str, run: &RunSpec| {
-            ValueGates::parse(&[text.to_owned()], false).expect(text).expect_judgeable([run])
+            ValueGates::parse(&[text.to_owned()], false).expect(text).expect_judgeable([run].into_iter())
         };
         for (text, run, cause, hint) in [
             ("response_time p99 <= 1ms", spec(CLOSED), "closed loop", "--interval"),
@@ -542,7 +685,7 @@ mod tests {
             for (is_strict, expected) in [(false, usual), (true, strict)] {
                 let gates = ValueGates::parse(&[text.to_owned()], is_strict).expect(text);
                 let mut summary = summary(CLOSED, closed_loop(0), &gates);
-                gates.judge(&mut summary);
+                gates.judge(&mut summary, &available());
                 let summaries = [summary];
                 assert_eq!(gates.outcome(&summaries), expected, "{text}");
                 let states = gates.over_runs(Kind::Ping, &summaries, 0).into_iter().map(|result| result.state());
@@ -559,22 +702,48 @@ mod tests {
         let run = |name: &str, delay: i64| {
             let rows = (0..100).map(|seq| closed(seq, seq as i64 * 60, delay)).collect();
             let mut summary = Summary { recording: format!("e/runs/{name}"), ..summary(CLOSED, rows, &gates) };
-            gates.judge(&mut summary);
+            gates.judge(&mut summary, &available());
             summary
         };
         let results = gates.over_runs(Kind::Ping, &[run("a", 10), run("b", 30), run("c", 40), run("d", 40)], 0);
         let found: Vec<_> = results.iter().map(|result| (result.state(), result.runs, result.broken)).collect();
         assert_eq!(found, [(GateState::Broken, 4, 3), (GateState::Broken, 4, 1), (GateState::Kept, 4, 0)]);
         let worst: Vec<_> = results.iter().map(|result| result.worst.as_ref().expect("a run")).collect();
-        let named: Vec<_> = worst.iter().map(|worst| (worst.recording.as_str(), worst.result.value)).collect();
+        let named: Vec<_> = worst.iter().map(|worst| (worst.name.as_str(), worst.result.value)).collect();
         assert_eq!(named, [("c", Some(40_000.0)), ("a", Some(10_000.0)), ("c", Some(40_000.0))]);
+    }
+
+    #[test]
+    fn the_runs_of_a_condition_are_judged_by_the_interval_of_their_mean() {
+        let texts = ["p50 <= 200us", "p50 <= 190us", "p50 >= 200us", "every: p50 <= 200us"].map(str::to_owned);
+        let gates = ValueGates::parse(&texts, false).expect("gates");
+        let run = |number: u32, condition: u32| {
+            let delay = 175 + i64::from(number * 7 % 30);
+            let delay = if condition == 2 { delay - 100 } else { delay };
+            let rows = (0..100).map(|seq| closed(seq, seq as i64 * 60, delay)).collect();
+            let mut summary = summary(CLOSED, rows, &gates);
+            let key = RunKey { block: 1, factors: [].into(), repetition: number, warmup: false };
+            let position = RunPosition { position: number, condition };
+            summary.experiment = Some(key.facts(position, "e", None, true));
+            gates.judge(&mut summary, &available());
+            summary
+        };
+        let runs: Vec<_> = (1..=30).flat_map(|number| [run(number, 1), run(number, 2)]).collect();
+        let found = gates.over_runs(Kind::Ping, &runs, 0);
+        let states: Vec<_> =
+            found.iter().map(|result| (result.state(), result.judged, result.broken, result.undecided)).collect();
+        let (kept, broken) = (GateState::Kept, GateState::Broken);
+        assert_eq!(states, [(kept, 2, 0, 0), (GateState::Undecided, 2, 0, 1), (broken, 2, 2, 0), (broken, 60, 4, 0)]);
+        let worst = &found[1].worst.as_ref().expect("runs").result;
+        assert!(worst.bounds.0 < worst.value && worst.value < worst.bounds.1, "{worst:?}");
+        assert_eq!((worst.reason, found[1].runs), (Some(GateReason::BothSides), 60));
     }
 
     #[test]
     fn a_gate_of_an_experiment_with_a_condition_without_a_judged_run_is_broken() {
         let gates = ValueGates::parse(&["p50 <= 1s".to_owned()], false).expect("a gate");
         let mut measured = summary(CLOSED, closed_loop(0), &gates);
-        gates.judge(&mut measured);
+        gates.judge(&mut measured, &available());
         let result = gates.over_runs(Kind::Ping, &[measured], 1).remove(0);
         assert_eq!((result.state(), result.reason()), (GateState::Broken, Some(GateReason::NothingToJudge)));
         assert_eq!((result.broken, result.undecided_warning()), (0, None));

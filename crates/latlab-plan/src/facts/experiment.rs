@@ -15,6 +15,9 @@ pub struct ExperimentFacts {
     pub factors: BTreeMap<String, String>,
     /// Number of its block, from 1; the runs of all conditions are interleaved within a block.
     pub block: u32,
+    /// Number of its round in the block, from 1, in which each condition has one run; null if the order has no rounds.
+    #[serde(default)]
+    pub round: Option<u32>,
     /// Position in the order of its block, from 1, including warm-up runs.
     pub position: u32,
     /// Boot id of the kernel during the block; null if it could not be read.
@@ -34,7 +37,12 @@ pub struct ExperimentFormat {
 
 impl ExperimentFormat {
     /// The version that is written.
-    pub const CURRENT: ExperimentFormat = ExperimentFormat { major: 1, minor: 5 };
+    pub const CURRENT: ExperimentFormat = ExperimentFormat { major: 1, minor: 6 };
+
+    /// Whether a randomized order has rounds; before, the runs of a block were shuffled.
+    pub fn has_rounds(self) -> bool {
+        (self.major, self.minor) >= (1, 6)
+    }
 
     /// Whether lines of this version have checksums.
     pub fn has_checksums(self) -> bool {
@@ -101,13 +109,20 @@ impl RunOutcome {
 }
 
 impl RunKey {
-    /// The place of the run as its manifest states it.
-    pub fn facts(&self, position: RunPosition, experiment: &str, boot_id: Option<String>) -> ExperimentFacts {
+    /// The place of the run as its manifest states it, in an order with or without rounds.
+    pub fn facts(
+        &self,
+        position: RunPosition,
+        experiment: &str,
+        boot_id: Option<String>,
+        has_rounds: bool,
+    ) -> ExperimentFacts {
         ExperimentFacts {
             experiment: experiment.to_owned(),
             condition: position.condition,
             factors: self.factors.clone(),
             block: self.block,
+            round: (has_rounds && !self.warmup).then_some(self.repetition),
             position: position.position,
             boot_id,
             warmup: self.warmup,

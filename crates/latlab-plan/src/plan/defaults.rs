@@ -317,8 +317,12 @@ pub const PAUSE_MAX: Nanos = Nanos::from_secs(7 * 24 * 3600);
 pub const HOOK_TIMEOUT: Nanos = Nanos::from_secs(60);
 /// The most looks at the gates of an experiment …
 pub const GATE_LOOKS_MAX: u32 = 5;
-/// … and the runs of each condition before each: with fewer, a permutation test cannot have Pocock's level.
-pub const GATE_LOOK_RUNS: u32 = 5;
+/// … and the runs of each condition before each.
+pub const GATE_LOOK_RUNS: u32 = ROUNDS_MIN;
+/// The fewest rounds that are strata of a test: eight reach p = 0.8 %.
+pub const ROUNDS_MIN: u32 = 8;
+/// Runs of two commands: two looks at a gate.
+pub const AB_RUNS: u32 = 16;
 /// Default seed of an order, so that the same file gives the same order.
 pub const EXPERIMENT_SEED: u64 = 1;
 /// Estimate of a round trip before any is measured, for the expected duration of a counted closed loop.

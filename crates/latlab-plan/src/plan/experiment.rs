@@ -25,6 +25,13 @@ pub struct Experiment {
     pub contrasts: Vec<Contrast>,
 }
 
+impl Experiment {
+    /// Pause before each run, so that none begins on a host that is busier than before the others.
+    pub fn settle(&self) -> Nanos {
+        if self.conditions.len() > 1 { self.design.settle } else { Nanos::ZERO }
+    }
+}
+
 /// One combination of the factors.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ExperimentCondition {
@@ -61,8 +68,9 @@ pub struct Design {
     /// The separation of successive blocks.
     pub between: BetweenBlocks,
     pub order: RunOrder,
-    pub seed: u64,
-    /// Pause before a run whose condition differs from that of the previous run.
+    /// `None` until the experiment begins, whose id it then is.
+    pub seed: Option<u64>,
+    /// As the file has it; see [`Experiment::settle`].
     pub settle: Nanos,
     /// How often its verdicts may be looked at while runs are added; `None` if that is open.
     pub looks: Option<u32>,
@@ -94,7 +102,10 @@ pub enum BetweenBlocks {
 /// The order of the runs of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunOrder {
+    /// In rounds, which have one run of each condition in random order; shuffled if there are few.
     Randomized,
+    /// All runs of a block in random order.
+    Shuffled,
     Listed,
 }
 
@@ -155,6 +166,24 @@ impl Design {
         (2..=most).rev().find(is_possible).unwrap_or(1)
     }
 
+    /// Takes the order of the experiment with this `id`, whose format has or has no rounds.
+    pub fn begun_as(&mut self, id: &str, has_rounds: bool) {
+        let seed = u64::from_str_radix(id, 16).ok().filter(|_| has_rounds);
+        self.seed = self.seed.or(seed).or(Some(defaults::EXPERIMENT_SEED));
+        if self.order == RunOrder::Randomized && !has_rounds {
+            self.order = RunOrder::Shuffled;
+        }
+    }
+
+    /// Whether the order has rounds, which are strata of comparisons: fewer than eight can hardly be significant.
+    pub fn has_rounds(&self) -> bool {
+        let has_many = match self.runs {
+            RunsRule::PerBlock(runs) => runs * self.blocks >= defaults::ROUNDS_MIN,
+            RunsRule::Until { .. } => true,
+        };
+        self.order == RunOrder::Randomized && has_many
+    }
+
     /// The runs of `block` in the order that docs/experiments.md defines; empty if the block does not exist.
     pub fn schedule(&self, conditions: usize, block: u32) -> Vec<ScheduledRun> {
         let Some(runs) = self.runs_in(block) else { return Vec::new() };
@@ -165,9 +194,13 @@ impl Design {
         };
         let mut schedule: Vec<ScheduledRun> = listed(self.warmup_runs, true).collect();
         let mut compared: Vec<ScheduledRun> = listed(runs, false).collect();
-        if self.order == RunOrder::Randomized {
-            shuffle(&mut compared, &mut Pcg32::new(self.seed, block.into()));
-        }
+        let shuffled = match self.order {
+            RunOrder::Randomized if self.has_rounds() => conditions,
+            RunOrder::Randomized | RunOrder::Shuffled => compared.len(),
+            RunOrder::Listed => 1,
+        };
+        let mut random = Pcg32::new(self.seed.unwrap_or(defaults::EXPERIMENT_SEED), block.into());
+        compared.chunks_mut(shuffled.max(1)).for_each(|runs| shuffle(runs, &mut random));
         schedule.append(&mut compared);
         schedule.iter_mut().zip(1..).for_each(|(run, position)| run.position = position);
         schedule
@@ -289,7 +322,7 @@ mod tests {
             blocks,
             between: BetweenBlocks::Nothing,
             order: RunOrder::Randomized,
-            seed: 7,
+            seed: Some(7),
             settle: Nanos::ZERO,
             looks: None,
         }
@@ -352,9 +385,19 @@ mod tests {
         };
         let seven = design(RunsRule::PerBlock(4), 2);
         // Fixed values: an order that changed with the version would break experiments that are resumed.
-        assert_eq!(order(&seven, 1), [1, 1, 2, 0, 1, 2, 2, 0, 2, 1, 0, 0]);
+        assert_eq!(order(&seven, 1), [2, 0, 1, 0, 2, 1, 2, 0, 1, 0, 2, 1]);
+        // An experiment from before format 1.6, and one of few runs.
+        let mut old = seven.clone();
+        old.begun_as("e", false);
+        for shuffled in [old, Design { blocks: 1, ..seven.clone() }] {
+            assert_eq!(order(&shuffled, 1), [1, 1, 2, 0, 1, 2, 2, 0, 2, 1, 0, 0]);
+            assert!(!shuffled.has_rounds());
+        }
+        let mut begun = Design { seed: None, ..seven.clone() };
+        begun.begun_as("0000000000000007", true);
+        assert_eq!(begun, seven);
         assert_ne!(order(&seven, 1), order(&seven, 2));
-        let eight = Design { seed: 8, ..seven.clone() };
+        let eight = Design { seed: Some(8), ..seven.clone() };
         assert_ne!(order(&seven, 1), order(&eight, 1));
         let listed = Design { order: RunOrder::Listed, ..seven };
         assert_eq!(order(&listed, 2), [0, 1, 2].repeat(4));

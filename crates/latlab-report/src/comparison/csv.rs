@@ -8,7 +8,7 @@ use crate::units::human::csv_field;
 
 const COLUMNS: &str = "metric,statistic,unit,baseline,candidate,baseline_runs,candidate_runs,blocks,baseline_value,\
                        candidate_value,difference,difference_low,difference_high,relative,relative_low,relative_high,\
-                       confidence,verdict,p_value,adjusted_p_value,runs_needed,margin,equivalence_p_value,\
+                       confidence,verdict,p_value,adjusted_p_value,margin,equivalence_p_value,\
                        adjusted_equivalence_p_value,reason";
 
 /// Renders CSV with a header line and a final newline; rows along the distribution have an empty verdict.

@@ -120,12 +120,11 @@ fn document(row: &Comparison, comparisons: &Comparisons, judged: bool) -> Value 
         "adjusted_p_value": row.adjusted_p_value,
         "equivalence_p_value": row.p_equivalent,
         "adjusted_equivalence_p_value": row.adjusted_p_equivalent,
-        "method": method(row.method, comparisons.options.scope),
+        "method": method(row.method, comparisons.options.scope, row.evidence.by_round),
         "scale": match row.scale {
             FigureScale::Logarithmic => "logarithmic",
             FigureScale::Linear => "linear",
         },
-        "runs_needed": row.undecided.and_then(|why| why.runs_needed()),
         "baseline_runs": row.evidence.runs.0,
         "candidate_runs": row.evidence.runs.1,
         "baseline_infinite": row.evidence.infinite.0,
@@ -142,10 +141,13 @@ fn document(row: &Comparison, comparisons: &Comparisons, judged: bool) -> Value 
     without_nulls(document, &["verdict"])
 }
 
-const fn method(method: ComparisonMethod, scope: QuestionScope) -> &'static str {
+const fn method(method: ComparisonMethod, scope: QuestionScope, by_round: bool) -> &'static str {
     match (method, scope) {
         (ComparisonMethod::None, _) => "none",
         (ComparisonMethod::Separated, _) => "all infinite or unanswered against none",
+        (ComparisonMethod::Shift, QuestionScope::Blocks) if by_round => {
+            "exchange of runs and paired t inside of rounds"
+        }
         (ComparisonMethod::Shift, QuestionScope::Blocks) => "exchange of runs and Welch's t inside of blocks",
         (ComparisonMethod::Shift, QuestionScope::Boots) => "exchange of signs and paired t over boots",
         (ComparisonMethod::Placements, QuestionScope::Blocks) => {

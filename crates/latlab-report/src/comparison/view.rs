@@ -286,10 +286,7 @@ fn notes(row: &Comparison, showing: Rows, given: &mut BTreeSet<String>) -> Vec<S
         return Vec::new();
     }
     let reason = words::reason(row).filter(|reason| row.undecided.is_none() || given.insert(reason.clone()));
-    let needed = words::runs_needed(row);
-    let needed = needed.filter(|needed| needed != words::IMPRACTICAL || given.insert(needed.clone()));
-    let remark = reason.into_iter().chain(needed).reduce(|reason, needed| format!("{reason}; {needed}"));
-    remark.into_iter().chain(showing.explain.then(|| explanation(row))).collect()
+    reason.into_iter().chain(showing.explain.then(|| explanation(row))).collect()
 }
 
 /// The name of the statistic of `row`, with its metric if there are several: `round_trip_delay p99`.
@@ -402,7 +399,9 @@ fn footnotes(comparisons: &Comparisons, names: &GroupNames<'_>, explain: bool) -
     if !comparisons.rows.iter().any(|row| tested(&row)) {
         return notes;
     }
+    let by_round = comparisons.rows.iter().any(|row| row.evidence.by_round);
     let over = match comparisons.options.scope {
+        QuestionScope::Blocks if by_round => "permutation test and paired t within rounds (the larger)",
         QuestionScope::Blocks => "permutation test and Welch's t within blocks (the larger), for these blocks",
         QuestionScope::Boots => "sign permutation test and paired t (the larger), over boots",
     };
@@ -428,7 +427,7 @@ fn footnotes(comparisons: &Comparisons, names: &GroupNames<'_>, explain: bool) -
 
 /// Says once which numbers of runs cannot decide, although their values might be apart.
 fn too_few_runs(comparisons: &Comparisons) -> Option<String> {
-    let is_too_few = |row: &&Comparison| matches!(row.undecided, Some(UndecidedReason::TooFewRuns { .. }));
+    let is_too_few = |row: &&Comparison| matches!(row.undecided, Some(UndecidedReason::TooFewRuns));
     let sizes: BTreeSet<String> = comparisons.rows.iter().filter(is_too_few).map(words::sizes).collect();
     // So many runs can decide a row with a margin of equivalence, and not one without.
     let what = |sizes: String| {
@@ -501,8 +500,9 @@ fn explanation(row: &Comparison) -> String {
         FigureScale::Linear => "as they are: values are means, a change is a difference",
     };
     let (baseline, candidate) = row.evidence.runs;
-    let Evidence { blocks, strata, boots, .. } = row.evidence;
-    let strata = if strata == blocks { String::new() } else { format!(", {strata} strata with the other factors") };
+    let Evidence { blocks, strata, by_round, boots, .. } = row.evidence;
+    let what = if by_round { "rounds" } else { "strata with the other factors" };
+    let strata = if strata == blocks { String::new() } else { format!(", {strata} {what}") };
     let boots = if boots > 0 { format!(", {}", counted(boots, "boot")) } else { String::new() };
     let exchanges = match (row.evidence.permutations, row.evidence.exact) {
         (count, true) => format!("all {} permutations", human::grouped(count)),
@@ -550,7 +550,7 @@ pub(crate) fn gate(gated: &ChangeGateResult, comparisons: Option<&Comparisons>) 
         Some(GateReason::FailedRuns) => ": runs failed",
         Some(GateReason::MissingRuns) => ": recordings or files of the experiment are gone, damaged or edited",
         Some(GateReason::Losses) => ": lost probes make the change uncertain",
-        Some(GateReason::BothSides | GateReason::Untested | GateReason::Unsupported) | None => "",
+        _ => "",
     };
     let Some((comparisons, row)) = judged else {
         return format!("gate `{}` {word}{why}", gated.gate);

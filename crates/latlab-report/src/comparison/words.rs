@@ -173,34 +173,6 @@ pub(super) fn p_value(p: Option<f64>) -> String {
     }
 }
 
-/// Instead of a number of runs that would not be measured.
-pub(super) const IMPRACTICAL: &str = "no practical number of runs would decide";
-/// Runs of each group up to which their number is given: of the default 10 s, 100 runs of two conditions take half an hour …
-const PRACTICAL_RUNS: u64 = 100;
-/// … and a longer experiment may grow to so many times its size.
-const PRACTICAL_GROWTH: u64 = 10;
-
-/// Formats the runs that would decide, measured anew: looking again at runs that have been judged before raises the
-/// share of false verdicts.
-fn fresh(row: &Comparison, further: u32) -> String {
-    let (baseline, candidate) = row.evidence.runs;
-    let present = baseline.max(candidate) as u64;
-    advised(present, present + u64::from(further))
-}
-
-fn advised(present: u64, count: u64) -> String {
-    if count <= PRACTICAL_RUNS.max(PRACTICAL_GROWTH * present) {
-        format!("a new experiment with {} runs of each would probably decide", human::grouped(count))
-    } else {
-        IMPRACTICAL.into()
-    }
-}
-
-/// Formats the runs that would decide an undecided row, if their number is known.
-pub(super) fn runs_needed(row: &Comparison) -> Option<String> {
-    row.undecided.and_then(|why| why.runs_needed()).map(|further| fresh(row, further))
-}
-
 /// Formats why a row is undecided, or what the verdict of infinite figures rests on; `None` if nothing needs to be said.
 pub(crate) fn reason(row: &Comparison) -> Option<String> {
     let infinite = match row.method {
@@ -232,27 +204,24 @@ fn without_answers(row: &Comparison) -> String {
     )
 }
 
-/// `None` if runs vary too much, and the number of those that would decide says enough.
+/// `None` if a note below the table says it.
 fn undecided_because(row: &Comparison, undecided: UndecidedReason) -> Option<String> {
     let words = match undecided {
-        UndecidedReason::Unsure { .. } if row.method == ComparisonMethod::Placements => {
+        UndecidedReason::Unsure if row.method == ComparisonMethod::Placements => {
             "runs of neither group are above those of the other often enough".into()
         }
-        UndecidedReason::Unsure { runs_needed: Some(_) } => return None,
-        UndecidedReason::Unsure { .. } if row.evidence.losses_widen => {
+        UndecidedReason::Unsure if row.evidence.losses_widen => {
             "the interval also counts infinite values as their time-out; see `loss_ratio`".into()
         }
-        UndecidedReason::Unsure { runs_needed: None } if row.centres == Some((0.0, 0.0)) => {
+        UndecidedReason::Unsure if row.centres == Some((0.0, 0.0)) => {
             "0 in every run of both groups".into()
         }
-        UndecidedReason::Unsure { runs_needed: None } if row.margin.is_none() => {
+        UndecidedReason::Unsure if row.margin.is_none() => {
             let margin = if row.quantity.is_share() { "0.1%" } else { "3%" };
             format!("no difference is proven; `--equivalence {margin}` tests whether it is negligible")
         }
-        UndecidedReason::Unsure { runs_needed: None } => {
-            "neither a difference nor equivalence is proven; the number of runs that would decide is unknown".into()
-        }
-        UndecidedReason::Corrected { comparisons, .. } => {
+        UndecidedReason::Unsure => "neither a difference nor equivalence is proven".into(),
+        UndecidedReason::Corrected { comparisons } => {
             format!("significant alone, but not after correcting for {comparisons} comparisons")
         }
         UndecidedReason::Losses => {
@@ -266,7 +235,7 @@ fn undecided_because(row: &Comparison, undecided: UndecidedReason) -> Option<Str
             "one run against one run: what differs between runs anyway is unknown; measure several of each".into()
         }
         // Said once below the table, of all such rows.
-        UndecidedReason::TooFewRuns { .. } => return None,
+        UndecidedReason::TooFewRuns => return None,
         UndecidedReason::TooFewBoots { boots, needed } => {
             format!("{}; at least {needed} are needed to say something about boots", counted(boots, "boot"))
         }
@@ -295,15 +264,6 @@ mod tests {
     use super::*;
     use crate::analysis::comparison::parse_estimand;
     use crate::stats::Interval;
-
-    #[test]
-    fn only_numbers_of_runs_that_can_be_measured_are_advised() {
-        for (present, count, is_advised) in
-            [(4, 100, true), (4, 101, false), (8, 6_672, false), (200, 2_000, true), (200, 2_001, false)]
-        {
-            assert_eq!(advised(present, count) != IMPRACTICAL, is_advised, "{present} {count}");
-        }
-    }
 
     #[test]
     fn a_figure_beside_a_limit_has_the_digits_that_separate_them() {

@@ -231,12 +231,13 @@ fn lower_bounds(ShortRuns { singletons, unsupported }: &ShortRuns, rows: &str) -
 
 fn order(design: &Design) -> String {
     let order = match design.order {
-        RunOrder::Randomized => format!("randomized within each block, seed {}", design.seed),
-        RunOrder::Listed => "the conditions in turn".into(),
+        RunOrder::Listed => "the conditions in turn",
+        _ if design.has_rounds() => "rounds of one run of each condition, in random order",
+        RunOrder::Randomized | RunOrder::Shuffled => "random within each block",
     };
     match design.settle {
-        Nanos::ZERO => order,
-        settle => format!("{order}; {} to settle at each switch", span(settle)),
+        Nanos::ZERO => order.into(),
+        settle => format!("{order}; {} to settle before each run", span(settle)),
     }
 }
 

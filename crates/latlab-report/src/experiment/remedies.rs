@@ -95,7 +95,6 @@ fn gain(row: &Comparison) -> Value {
             Verdict::Equivalent | Verdict::None | Verdict::Undecided => "undecided",
         },
         "adjusted_p_value": row.adjusted_p_value,
-        "runs_needed": row.undecided.and_then(|why| why.runs_needed()),
     })
 }
 

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use super::live_view::LiveView;
 use super::{keys, recovery};
 use crate::analysis::{
-    GateError, Summary, SummaryOptions, ValueGateResult, ValueGates, real_time_warning, repeats_silence, run_outcome,
-    summarise, with_gates,
+    AvailableFigures, GateError, Summary, SummaryOptions, ValueGateResult, ValueGates, real_time_warning,
+    repeats_silence, run_outcome, summarise, with_gates,
 };
 use crate::cli::args::{GateArgs, MeasuringArgs};
 use crate::cli::resolve::{MeasureJob, OutputSpec, expect_a_free_cpu, expect_feasible_intervals};
@@ -77,7 +77,7 @@ pub(super) fn run(
     expect_feasible_intervals(&plan.runs)?;
     expect_a_free_cpu(&plan.runs)?;
     let gates = gates(&typed.gates)?;
-    gates.expect_judgeable(&plan.runs)?;
+    gates.expect_judgeable(plan.runs.iter())?;
     let key = keys::find(&job.key)?;
     keys::check_other_host(plan)?;
     warn_of_real_time([plan], console);
@@ -283,7 +283,7 @@ fn show_recordings(
         let mut options = SummaryOptions { metrics: metrics(json || every_metric), ..SummaryOptions::of(spec) };
         gates.include(&mut options);
         let mut summary = summarise(&recording, &options)?;
-        gates.judge(&mut summary);
+        gates.judge(&mut summary, &AvailableFigures::of(spec, spec.judging.deadline_ns));
         summaries.push(summary);
     }
     let kept = !typed.output.no_record;

@@ -40,7 +40,7 @@ const DESIGN: Design = Design {
     blocks: defaults::REMEDY_BLOCKS,
     between: BetweenBlocks::Nothing,
     order: RunOrder::Randomized,
-    seed: defaults::EXPERIMENT_SEED,
+    seed: Some(defaults::EXPERIMENT_SEED),
     settle: Nanos::ZERO,
     looks: None,
 };

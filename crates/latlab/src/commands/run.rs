@@ -62,7 +62,9 @@ pub(super) fn run(job: &RunJob, console: &Console) -> Result<Outcome, Failure> {
     }
     expect_trusted(&settled, job)?;
     let mut open = begin_or_open(&settled, job, console)?;
-    let experiment = &settled.job.experiment;
+    let mut experiment = settled.job.experiment.clone();
+    experiment.design.begun_as(&open.state().id, open.state().has_rounds);
+    let experiment = &experiment;
     let plans = || experiment.conditions.iter().map(|condition| &condition.plan);
     let signals = measure_and_report::listen(plans(), console).map_err(refused("listen to signals"))?;
     let mut hooks = HookRunner::of(open.path(), &open.state().id);
@@ -165,7 +167,10 @@ fn settle(job: &RunJob) -> Result<SettledExperiment, Failure> {
     // The file in a directory has the same name in every experiment: the name comes from the file that was copied.
     let named_by = state.as_ref().map_or(&source.file, |state| &state.source);
     let environment = Environment::of_this_process()?;
-    let job = resolve::experiment_from(named_by, &source.file, &source.text, selection, &environment)?;
+    let mut job = resolve::experiment_from(named_by, &source.file, &source.text, selection, &environment)?;
+    if let Some(state) = &state {
+        job.experiment.design.begun_as(&state.id, state.has_rounds);
+    }
     if state.is_none() {
         expect_feasible(&job.experiment, &source.file)?;
     }

@@ -25,7 +25,7 @@ pub(super) fn run(typed: &SummaryArgs, console: &Console) -> Result<Outcome, Fai
     typed.judging.distinct_quantiles()?;
     let every_metric = console.verbosity() > Verbosity::Usual;
     let (mut summaries, mut distributions) = (Vec::new(), Vec::new());
-    let (mut half, mut like) = (false, None);
+    let (mut half, mut like, mut recorded) = (false, None, Vec::new());
     let has_gates = !typed.gates.gate.is_empty();
     let Recordings { paths, of_experiments, missing, are_named } = recordings(&typed.recordings, has_gates, console)?;
     let mut unjudged: BTreeSet<PathBuf> = of_experiments.values().cloned().collect();
@@ -36,9 +36,8 @@ pub(super) fn run(typed: &SummaryArgs, console: &Console) -> Result<Outcome, Fai
         // Only now: a recording declares the metrics that its command printed.
         let gates = measure_and_report::gates(&typed.gates)?;
         if has_gates {
-            // A gate on what the run can never have is a wrong request: nothing is shown.
             let available = AvailableFigures::of_recorded(&recording, judging.deadline_ns)?;
-            gates.expect_recorded(&path.display().to_string(), &available)?;
+            recorded.push((path.display().to_string(), available));
         }
         half |= judging.half;
         like = like.or(judging.like);
@@ -53,12 +52,10 @@ pub(super) fn run(typed: &SummaryArgs, console: &Console) -> Result<Outcome, Fai
         }
         let mut summary = summarise(&recording, &options)?;
         let is_warmup = recording.manifest().experiment.as_ref().is_some_and(|experiment| experiment.warmup);
-        match of_experiments.get(&path) {
-            Some(_) if is_warmup => {}
-            experiment => {
-                experiment.into_iter().for_each(|experiment| _ = unjudged.remove(experiment));
-                gates.judge(&mut summary);
-            }
+        let experiment = of_experiments.get(&path);
+        if experiment.is_none() || !is_warmup {
+            experiment.into_iter().for_each(|experiment| _ = unjudged.remove(experiment));
+            recorded.last().into_iter().for_each(|(_, available)| gates.judge(&mut summary, available));
         }
         if typed.json.json {
             // In text the warning on stderr stands beside the summaries.
@@ -69,6 +66,9 @@ pub(super) fn run(typed: &SummaryArgs, console: &Console) -> Result<Outcome, Fai
         }
         summaries.push(summary);
     }
+    // A gate on what no run can ever have is a wrong request: nothing is shown.
+    let gates = measure_and_report::gates(&typed.gates)?;
+    gates.expect_recorded(&recorded)?;
     if !typed.json.json && !are_named {
         let order = by_condition(&summaries);
         (summaries, distributions) = (in_order(&order, summaries), in_order(&order, distributions));
@@ -84,7 +84,6 @@ pub(super) fn run(typed: &SummaryArgs, console: &Console) -> Result<Outcome, Fai
         console.plots(&text_plots::of_runs(&summaries, &distributions, console.data_style()), typed.plots.ascii)?;
     }
     measure_and_report::warn_of_undecided(&summaries, console);
-    let gates = measure_and_report::gates(&typed.gates)?;
     let gated = match unjudged.first().filter(|_| has_gates) {
         None => gates.outcome(&summaries),
         Some(first) => without_finished_run(first, console),

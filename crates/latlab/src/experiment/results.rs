@@ -18,8 +18,8 @@ use crate::analysis::experiment::{
     mistaken_figures, reported_estimands, single_condition, unmeasured_reason,
 };
 use crate::analysis::{
-    AnalysisError, ChangeGate, Estimand, ExperimentGates, GateReason, GateState, Summary, SummaryOptions, ValueGates,
-    ended_run_outcome, run_outcome, sample, summarise,
+    AnalysisError, AvailableFigures, ChangeGate, Estimand, ExperimentGates, GateReason, GateState, Summary,
+    SummaryOptions, ValueGates, ended_run_outcome, run_outcome, sample, summarise,
 };
 use crate::diagnostics::Failure;
 use crate::facts::{ExcludedCondition, RecipeFacts, RunOutcome, RunState, SettingFacts};
@@ -452,14 +452,15 @@ impl ReportReader<'_> {
     }
 }
 
-/// The summary of the recording at `path` with the results of `gates`, without intervals.
+/// The summary of the recording at `path` with the results of `gates`.
 fn gated_summary(path: &Path, gates: &ValueGates) -> Result<Summary, Failure> {
     let recording = Recording::open(path)?;
     let judging = SummaryDefaults { window_ns: None, ..recording.manifest().spec.judging.clone() };
-    let mut options = SummaryOptions { judging, intervals: false, metrics: Vec::new() };
+    let mut options = SummaryOptions { judging, intervals: true, metrics: Vec::new() };
     gates.include(&mut options);
     let mut summary = summarise(&recording, &options)?;
-    gates.judge(&mut summary);
+    let available = AvailableFigures::of_recorded(&recording, options.judging.deadline_ns)?;
+    gates.judge(&mut summary, &available);
     Ok(summary)
 }
 

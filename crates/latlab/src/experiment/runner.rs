@@ -170,7 +170,7 @@ impl ExperimentRunner<'_> {
             }
         }
         let mut scheduler = RunScheduler::of(self.experiment);
-        let (mut progressed, mut last) = (false, None);
+        let (mut progressed, mut has_run) = (false, false);
         loop {
             let mut step = scheduler.next(self.journal.state(), boot_id.as_deref());
             if let NextStep::CheckPrecision { block } = step {
@@ -205,8 +205,8 @@ impl ExperimentRunner<'_> {
                 NextStep::Reboot { block } => return Ok(RunnerOutcome::Reboot { block, progressed }),
                 NextStep::Run(_) if self.executor.is_interrupted() => return Ok(RunnerOutcome::Interrupted),
                 NextStep::Run(mut due) => {
-                    let switched = last.replace(due.condition).is_some_and(|last| last != due.condition);
-                    due.settle = if switched { self.experiment.design.settle } else { Nanos::ZERO };
+                    due.settle = if has_run { self.experiment.settle() } else { Nanos::ZERO };
+                    has_run = true;
                     if let Some(end) = self.run_one(&due)? {
                         return Ok(end);
                     }
@@ -251,7 +251,8 @@ impl ExperimentRunner<'_> {
     fn run_one(&mut self, due: &DueRun) -> Result<Option<RunnerOutcome>, ExperimentError> {
         self.journal.note(JournalEntry::RunBegan { key: due.key.clone(), position: due.position })?;
         let state = self.journal.state();
-        let facts = due.key.facts(due.position, &state.id, self.policy.boot_id.clone());
+        let has_rounds = self.experiment.design.has_rounds();
+        let facts = due.key.facts(due.position, &state.id, self.policy.boot_id.clone(), has_rounds);
         let RunResult { outcome, recording, failure, kind } = self.executor.measure(due, &facts, state.runs_done());
         let factors = &due.key.factors;
         let is_refused = outcome == RunOutcome::Refused;
@@ -381,7 +382,7 @@ mod tests {
             blocks,
             between,
             order: RunOrder::Listed,
-            seed: 1,
+            seed: Some(1),
             settle: Nanos(7),
             looks: None,
         };
@@ -403,7 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_settle_at_each_switch_and_blocks_pause() {
+    fn runs_settle_and_blocks_pause() {
         let experiment = experiment(2, BetweenBlocks::Pause(Nanos(60)));
         let (mut state, mut executor) = (ExperimentState::new("id".into()), FakeExecutor::default());
         let end = run(&experiment, RunPolicy::default(), &mut state, &mut executor);
@@ -464,10 +465,10 @@ mod tests {
         let mut experiment = experiment(1, BetweenBlocks::Nothing);
         (experiment.design.runs, experiment.design.order) = (RunsRule::PerBlock(4), RunOrder::Randomized);
         let begins_with = |seed: &u64| {
-            let order = Design { seed: *seed, ..experiment.design.clone() }.schedule(2, 1);
+            let order = Design { seed: Some(*seed), ..experiment.design.clone() }.schedule(2, 1);
             order.iter().take_while(|run| run.condition == order[0].condition).count()
         };
-        experiment.design.seed = (1..1_000).find(|seed| begins_with(seed) == 3).expect("a seed");
+        experiment.design.seed = Some((1..1_000).find(|seed| begins_with(seed) == 3).expect("a seed"));
         let ended = |answered: &[bool]| {
             let mut state = ExperimentState::new("id".into());
             let mut executor = FakeExecutor { outcomes: answers(answered), ..FakeExecutor::default() };

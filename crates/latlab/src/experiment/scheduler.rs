@@ -130,7 +130,7 @@ mod tests {
             blocks,
             between,
             order: RunOrder::Randomized,
-            seed: 3,
+            seed: Some(3),
             settle: Nanos::ZERO,
             looks: None,
         };

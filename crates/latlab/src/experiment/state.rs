@@ -19,6 +19,8 @@ pub struct ExperimentState {
     pub dropped: Vec<ExcludedCondition>,
     pub blocks: BTreeMap<u32, BlockState>,
     pub narrow_enough: bool,
+    /// Whether its format is one in which a randomized order has rounds.
+    pub has_rounds: bool,
     /// Nothing is left to do.
     pub finished: bool,
     /// Whether runs were left when its budget was used up.
@@ -59,7 +61,8 @@ impl ExperimentState {
 
     pub(super) fn apply(&mut self, entry: JournalEntry) {
         match entry {
-            JournalEntry::Begun { experiment, source, recipe, number, file_blake3, .. } => {
+            JournalEntry::Begun { format, experiment, source, recipe, number, file_blake3, .. } => {
+                self.has_rounds = format.has_rounds();
                 (self.id, self.source, self.recipe) = (experiment, source, recipe);
                 self.number = number.unwrap_or_default();
                 self.files = file_blake3.into_iter().collect();

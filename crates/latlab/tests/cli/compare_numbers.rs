@@ -30,7 +30,7 @@ fn intervals_allow_for_lines_that_depend_on_each_other() {
     // Standard deviation 0.48: of 2,000 independent lines the interval would be 0.06 wide, and nine lines are worth one.
     let end = |end: &str| row["difference"][end].as_f64().expect("an end");
     assert!((0.1..0.3).contains(&(end("high") - end("low"))), "{row}");
-    assert_eq!((&row["verdict"], &row["runs_needed"]), (&json!("undecided"), &json!(null)), "{row}");
+    assert_eq!(row["verdict"], json!("undecided"), "{row}");
     halves().line("compare a b --explain").stdout(contains("2000 and 2000 lines in")).success();
     halves().line("compare --ministat -A a b").stderr(contains("treats all lines as independent")).success();
 }

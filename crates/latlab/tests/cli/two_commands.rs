@@ -218,14 +218,14 @@ fn gated(old: &str, new: &str, design: &str) -> TempDir {
 
 #[test]
 fn gates_on_changes_are_judged_at_the_end_and_again_without_measuring() {
-    let directory = gated("echo 10", "echo 20", "runs = 10");
+    let directory = gated("echo 10", "echo 20", "runs = 16");
     let run = |line: &str| Latlab::at(directory.path()).line("run").line(line).deadline(Duration::from_secs(120));
     let failed = run("x.toml --format markdown").args(["--gate", "x mean <= +50%", "--gate", "x max <= 20"]).failure(1);
     let first = "**failed** against `old`: gate `x mean <= +50%` failed for `new`: +";
     assert!(failed.stdout.starts_with(first), "{}", failed.stdout);
     assert!(failed.stdout.contains("every gate was decided: the remaining runs"), "{}", failed.stdout);
     let before = journal(&only(directory.path()));
-    assert_eq!((runs(&before).len(), events(&before, "looked").count()), (10, 1), "of 20 runs");
+    assert_eq!((runs(&before).len(), events(&before, "looked").count()), (16, 1), "of 32 runs");
     run("x.toml --format markdown").stdout(contains("old")).stderr(contains("is finished")).success();
     let shown = only(directory.path()).display().to_string();
     let passed = run(&format!("{shown} --format markdown")).args(["--gate", "x mean <= +100000%"]).success();

@@ -118,7 +118,6 @@ summary 1.5-tcp
 summary 1.7-dds
 summary 1.8-xdp
 summary 1.11-import
-valid:condition,ratios,caveats summary 1.11-import --json
 summary 1.11-import-stream
 summary 1.11-counts
 summary 1.11-values

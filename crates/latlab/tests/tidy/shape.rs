@@ -15,10 +15,10 @@ use crate::source::{self, Source};
 
 /// The most that each measure may be. Lower these as the numbers fall; a ceiling that rises needs a reason in the commit.
 const CEILINGS: [(Measure, usize); 9] = [
-    (Measure::ShippedLines, 94_187),
+    (Measure::ShippedLines, 94_260),
     (Measure::ImportLines, 4_500),
-    (Measure::TestLines, 50_590),
-    (Measure::GoldenLines, 28_075),
+    (Measure::TestLines, 50_562),
+    (Measure::GoldenLines, 28_059),
     (Measure::ShortDocs, 81),
     (Measure::MarkdownWords, 75_000),
     (Measure::FilesInCircles, 0),

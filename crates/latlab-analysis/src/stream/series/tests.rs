@@ -4,6 +4,7 @@ use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
 use super::*;
+use crate::AvailableFigures;
 use crate::comparison::ObservedRun;
 use crate::estimand::parse_estimand;
 use crate::in_memory::InMemory;
@@ -76,7 +77,7 @@ impl Case {
         let statistic = format!("{} mean", metric.name());
         let mut summary = summarise(&source, &SummaryOptions::of(&source.manifest.spec)).expect("rows in memory");
         let gates = ValueGates::parse(&[format!("{statistic} >= 1kbit/s")], true).expect("a gate");
-        gates.judge(&mut summary);
+        gates.judge(&mut summary, &AvailableFigures::of(&source.manifest.spec, None));
         let estimand = parse_estimand(None, &statistic).expect("a statistic");
         let run = ObservedRun::of(&source, &[estimand]).expect("rows in memory");
         let rates = summary.stream.as_ref().expect("a stream").rates;

@@ -162,9 +162,9 @@ pub struct JudgingArgs {
 pub struct GateArgs {
     /// Exit with 1 unless '[METRIC] STATISTIC OP VALUE' holds; repeatable [default: none]
     ///
-    /// Such as 'p99 <= 200us', 'loss_ratio <= 0.1%' or 'delivered_rate mean >= 1Gbit/s'; OP is one of <=, <, >= and >.
-    /// The default metric is the main one of the runs. The condition must hold in each run. For a quantile that the data
-    /// do not support it is undecided, unless the quantile's lower bound decides.
+    /// Such as 'p99 <= 200us', 'loss_ratio <= 0.1%' or 'delivered_rate mean >= 1Gbit/s'; of a change 'p99 <= +5%'. OP is
+    /// one of <=, <, >= and >. The default metric is the main one of the runs. A quantile that the data do not support is
+    /// judged by its bounds, and several runs of a condition by the interval of their mean; 'every: p99 <= 200us' by each.
     #[arg(long, value_name = "CONDITION", allow_hyphen_values = true, hide_short_help = true)]
     pub gate: Vec<String>,
     /// Exit with 1 also if a gate cannot be decided

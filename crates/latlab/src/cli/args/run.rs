@@ -76,7 +76,7 @@ pub struct AbArgs {
     /// Anything else is a command that is repeated until it succeeds.
     #[arg(long, value_name = "WHEN", requires = "ab", hide_short_help = true)]
     pub ready: Option<String>,
-    /// Runs of each command in a block, or `until STATISTIC ±SHARE` [default: 10]
+    /// Runs of each command in a block, or `until STATISTIC ±SHARE` [default: 16]
     #[arg(long, value_name = "N|RULE", requires = "ab", hide_short_help = true)]
     pub runs: Option<String>,
     /// Maximum number of runs of each command; required with `until` [default: none]

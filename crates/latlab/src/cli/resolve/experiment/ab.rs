@@ -10,8 +10,8 @@ use crate::cli;
 use crate::cli::args::{AbArgs, Command};
 use crate::cli::value::{host_and_port, out_of_place, unusable};
 use crate::diagnostics::Failure;
-use crate::plan::Kind;
 use crate::plan::hooks::{BEFORE_RUN, READY, SERVICE};
+use crate::plan::{Kind, defaults};
 use crate::units::human::shell_word;
 
 /// An experiment that was typed, not written.
@@ -185,11 +185,11 @@ fn line_of(words: &[String]) -> String {
 /// `[design]` as typed.
 fn own_design(typed: &AbArgs) -> Vec<String> {
     let mut lines = vec!["[design]".to_owned()];
-    let runs = typed.runs.as_ref().map(|runs| match runs.parse::<u32>() {
+    let runs = typed.runs.clone().unwrap_or_else(|| defaults::AB_RUNS.to_string());
+    lines.push(match runs.parse::<u32>() {
         Ok(number) => format!("runs = {number}"),
-        Err(_) => format!("runs = {}", quoted(runs)),
+        Err(_) => format!("runs = {}", quoted(&runs)),
     });
-    lines.extend(runs);
     lines.extend(typed.max_runs.map(|most| format!("max-runs = {most}")));
     lines.extend(typed.blocks.map(|blocks| format!("blocks = {blocks}")));
     lines

@@ -38,7 +38,7 @@ pub(super) fn design(file: FileText<'_>, fields: Vec<Field<'_, '_, '_>>) -> Resu
         blocks: 1,
         between: BetweenBlocks::Nothing,
         order: RunOrder::Randomized,
-        seed: defaults::EXPERIMENT_SEED,
+        seed: None,
         settle: defaults::EXPERIMENT_SETTLE,
         looks: None,
     };
@@ -54,7 +54,7 @@ pub(super) fn design(file: FileText<'_>, fields: Vec<Field<'_, '_, '_>>) -> Resu
             "blocks" => design.blocks = field.whole(1, defaults::BLOCKS_MAX)?,
             "between-blocks" => design.between = field.between()?,
             "order" => design.order = field.order()?,
-            "seed" => design.seed = field.whole(0, i64::MAX as u64)?,
+            "seed" => design.seed = Some(field.whole(0, i64::MAX as u64)?),
             "settle" => design.settle = field.span()?,
             "looks" => design.looks = Some(field.whole(1, LOOKS_MAX)?),
             _ => return Err(field.unknown_key("design", &DESIGN_KEYS)),
@@ -110,9 +110,10 @@ impl Field<'_, '_, '_> {
     fn order(&self) -> Result<RunOrder, FileError> {
         match self.text()? {
             "randomized" => Ok(RunOrder::Randomized),
+            "shuffled" => Ok(RunOrder::Shuffled),
             "listed" => Ok(RunOrder::Listed),
             text => {
-                let hint = suggestion(text, &["randomized", "listed"]);
+                let hint = suggestion(text, &["randomized", "shuffled", "listed"]);
                 Err(self.error(format!("`{}` cannot be `{text}`", self.key), hint))
             }
         }

@@ -44,7 +44,7 @@ fn every_key_reaches_the_experiment() {
     assert_eq!((name.as_str(), conditions.len(), job.keys.len()), ("pi4 to pi3 under load", 6, 6));
     assert_eq!((design.runs, design.warmup_runs, design.blocks), (RunsRule::PerBlock(10), 1, 3));
     assert_eq!(design.between, BetweenBlocks::Pause(Nanos::from_secs(600)));
-    assert_eq!((design.order, design.seed, design.settle), (RunOrder::Listed, 7, Nanos::from_secs(2)));
+    assert_eq!((design.order, design.seed, design.settle), (RunOrder::Listed, Some(7), Nanos::from_secs(2)));
     let [contrast] = contrasts.as_slice() else { panic!("{contrasts:?}") };
     assert_eq!((contrast.statistic.as_str(), contrast.equivalence), ("p99", Some(0.03)));
     assert_eq!(contrast.baseline.get("load").map(String::as_str), Some("none"));
@@ -63,7 +63,7 @@ fn missing_keys_have_defaults() {
     let Experiment { name, conditions, design, contrasts, .. } = job.experiment;
     assert_eq!((name.as_str(), conditions.len(), contrasts.len()), ("some", 1, 2));
     assert_eq!(conditions[0].plan.runs[0].target, Target::Local);
-    assert_eq!((design.runs, design.blocks, design.seed), (RunsRule::PerBlock(10), 1, 1));
+    assert_eq!((design.runs, design.blocks, design.seed), (RunsRule::PerBlock(10), 1, None));
     assert_eq!((design.between, design.order), (BetweenBlocks::Nothing, RunOrder::Randomized));
     assert_eq!(design.settle, Nanos::from_secs(1));
 }
