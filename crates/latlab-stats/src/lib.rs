@@ -62,7 +62,7 @@ pub use histogram::{Bucket, histogram};
 pub use interval::{Interval, Share, ratio, share};
 pub use linear_models::{Slope, between_blocks, slope};
 pub use log_histogram::LogHistogram;
-pub use long_run::MeanVariance;
+pub use long_run::effective_size;
 pub use loss_goal::{LossGoal, RateBounds, RateClass, RateTrial};
 pub use outline::{BoxPlot, FiveNumberSummary, Outline};
 pub use permutation::{

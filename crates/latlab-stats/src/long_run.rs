@@ -187,33 +187,22 @@ impl Dependence {
     }
 }
 
-/// The variance of the mean of a series of numbers.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct MeanVariance {
-    /// In the square of the values' unit.
-    pub variance: f64,
-    /// Degrees of freedom of that variance; at least 1.
-    pub freedom: f64,
-    /// The number of independent values whose mean has the same variance; between 1 and the length of the series.
-    pub effective_n: f64,
-    /// Whether dependence is beyond what independent values show by chance.
-    pub is_striking: bool,
-}
-
-impl MeanVariance {
-    /// Of a series of at least ten values, in their order.
-    pub fn of(values: &[f64]) -> MeanVariance {
-        let n = values.len() as f64;
-        // As shares of the largest value, whose fourth power does not overflow.
-        let scale = values.iter().fold(f64::MIN_POSITIVE, |most, value| value.abs().max(most));
-        let mean = values.iter().map(|value| value / scale).sum::<f64>() / n;
-        let series = TimeSeries::of_centred(values.len(), values.iter().map(|value| value / scale - mean));
-        if (series.squares / n).sqrt() <= ROUNDING {
-            return MeanVariance { variance: 0.0, freedom: n - 1.0, effective_n: n, is_striking: false };
-        }
-        let Dependence { variance, freedom, effective_n, is_striking, .. } = Dependence::of(&series);
-        MeanVariance { variance: variance / n * scale * scale, freedom, effective_n, is_striking }
+/// How many independent values have a mean that varies as much as that of the series `values`; `None` if their dependence
+/// is not beyond what independent values show by chance, or if there are fewer than ten.
+pub fn effective_size(values: &[f64]) -> Option<f64> {
+    let n = values.len() as f64;
+    if n < 10.0 {
+        return None;
     }
+    // As shares of the largest value, whose fourth power does not overflow.
+    let scale = values.iter().fold(f64::MIN_POSITIVE, |most, value| value.abs().max(most));
+    let mean = values.iter().map(|value| value / scale).sum::<f64>() / n;
+    let series = TimeSeries::of_centred(values.len(), values.iter().map(|value| value / scale - mean));
+    if (series.squares / n).sqrt() <= ROUNDING {
+        return None;
+    }
+    let dependence = Dependence::of(&series);
+    dependence.is_striking.then_some(dependence.effective_n)
 }
 
 /// An estimate of the long-run variance.
@@ -444,6 +433,11 @@ impl Shape {
 mod tests {
     use super::*;
 
+    fn of(values: &[f64]) -> Dependence {
+        let mean = values.iter().sum::<f64>() / values.len() as f64;
+        Dependence::of(&TimeSeries::of_centred(values.len(), values.iter().map(|value| value - mean)))
+    }
+
     /// An autoregressive series over the high bits of a linear congruential generator; whole numbers, so that every
     /// language produces the same.
     fn series(n: usize, coefficient: f64) -> Vec<f64> {
@@ -460,30 +454,21 @@ mod tests {
     #[test]
     fn effective_n_follows_the_theory() {
         for (n, coefficient) in [(10_000, 0.3), (10_000, 0.5), (10_000, 0.8), (10_000, 0.9), (400, 0.5)] {
-            let got = MeanVariance::of(&series(n, coefficient)).effective_n / n as f64;
+            let got = of(&series(n, coefficient)).effective_n / n as f64;
             let expected = (1.0 - coefficient) / (1.0 + coefficient);
             assert!((got / expected - 1.0).abs() < 0.3, "{n} at {coefficient}: {got:.4}, theory {expected:.4}");
         }
-        assert!(MeanVariance::of(&series(10_000, 0.0)).effective_n > 9_000.0);
-        assert_eq!(MeanVariance::of(&series(10_000, -0.4)).effective_n, 10_000.0, "never more than there are");
+        assert!(of(&series(10_000, 0.0)).effective_n > 9_000.0);
+        assert_eq!(of(&series(10_000, -0.4)).effective_n, 10_000.0, "never more than there are");
     }
 
     #[test]
-    fn independent_values_have_the_variance_of_their_mean() {
-        let values = series(64, -0.4);
-        let mean = values.iter().sum::<f64>() / 64.0;
-        let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / 63.0 / 64.0;
-        let found = MeanVariance::of(&values);
-        assert!((found.variance / variance - 1.0).abs() < 1e-12 && found.freedom == 63.0, "{found:?}");
-    }
-
-    #[test]
-    fn equal_values_have_no_variance() {
+    fn equal_values_do_not_depend_on_each_other() {
         for value in [7.0, 7.3, -0.1, 1e300, 0.0] {
-            let found = MeanVariance::of(&[value; 12]);
-            let expected = MeanVariance { variance: 0.0, freedom: 11.0, effective_n: 12.0, is_striking: false };
-            assert_eq!(found, expected, "{value}");
+            assert_eq!(effective_size(&[value; 12]), None, "{value}");
         }
+        let rising: Vec<f64> = (0..12).map(f64::from).collect();
+        assert!(effective_size(&rising).is_some_and(|n| n < 4.0) && effective_size(&rising[..9]).is_none());
     }
 
     /// A slow square wave under strong noise: no single autocorrelation is significant, but batch means show it.
@@ -491,7 +476,7 @@ mod tests {
     fn slow_dependence_below_the_noise_is_found() {
         let wave = |place: usize| if (place / 512).is_multiple_of(2) { 5e4 } else { -5e4 };
         let both: Vec<f64> = series(8_192, 0.0).iter().enumerate().map(|(place, value)| value + wave(place)).collect();
-        let found = MeanVariance::of(&both);
+        let found = of(&both);
         assert!(found.effective_n < 4_096.0, "{found:?}");
     }
 
@@ -499,7 +484,7 @@ mod tests {
     #[test]
     fn few_bursts_leave_few_degrees_of_freedom() {
         let values: Vec<f64> = (0..8_000).map(|place| f64::from(u8::from((3_000..3_100).contains(&place)))).collect();
-        let found = MeanVariance::of(&values);
+        let found = of(&values);
         assert!(found.freedom < 4.0 && found.effective_n < 200.0, "{found:?}");
     }
 
@@ -508,11 +493,11 @@ mod tests {
     fn periods_that_longer_batches_average_out_are_no_dependence() {
         for n in [400, 10_000] {
             let saw_tooth: Vec<f64> = (0..n).map(|place| (place % 50) as f64).collect();
-            let found = MeanVariance::of(&saw_tooth);
+            let found = of(&saw_tooth);
             assert_eq!(found.effective_n, n as f64, "{found:?}");
         }
         let two_periods: Vec<f64> = (0..400).map(|place| (place % 200) as f64).collect();
-        assert!(MeanVariance::of(&two_periods).effective_n < 20.0, "two periods may as well be chance");
+        assert!(of(&two_periods).effective_n < 20.0, "two periods may as well be chance");
     }
 
     /// Ten hits in a thousand: two neighbours occur in one of ten independent series.

@@ -5,7 +5,6 @@
 use rand::Rng;
 
 use super::interval::{Interval, student, student_above};
-use super::long_run::MeanVariance;
 use super::permutation::{BlockRuns, PermutationTest, is_significant, mean, rounding, weighted_difference};
 
 /// The tests of a shift in one or more readings of the same runs. A claim is made only if each reading makes it: a p value
@@ -31,26 +30,6 @@ impl ShiftTest {
         let permutation = PermutationTest::of(blocks, draws, random)?;
         let welch = Welch::within(blocks, permutation.difference());
         let welch = welch.or_else(|| Welch::between(blocks, permutation.difference()));
-        Some(ShiftTest { first: Reading { permutation, welch }, others: Vec::new() })
-    }
-
-    /// Tests one block with these variances of the means of baseline and candidate, where there is one: otherwise the values
-    /// of that group are taken as independent.
-    pub fn of_series(
-        block: &BlockRuns,
-        means: [Option<MeanVariance>; 2],
-        draws: u32,
-        random: &mut impl Rng,
-    ) -> Option<ShiftTest> {
-        let blocks = std::slice::from_ref(block);
-        let permutation = PermutationTest::of(blocks, draws, random)?;
-        let group = |values: &Vec<f64>, mean: Option<MeanVariance>| match mean {
-            Some(mean) => CellVariance { variance: mean.variance * values.len() as f64, freedom: mean.freedom },
-            None => CellVariance::of(std::iter::once(values)),
-        };
-        let groups = [group(&block.baseline, means[0]), group(&block.candidate, means[1])];
-        let is_known = groups.iter().all(|group| group.freedom >= 1.0);
-        let welch = is_known.then(|| Welch::of_groups(blocks, permutation.difference(), groups));
         Some(ShiftTest { first: Reading { permutation, welch }, others: Vec::new() })
     }
 

@@ -9,7 +9,7 @@ use crate::estimand::Estimand;
 use crate::facts::ExcludedCondition;
 use crate::metric::Metric;
 use crate::plan::{Factors as Levels, Kind, RunSpec, conditions_in_words, distinct_names, level_order};
-use crate::stats::{MeanVariance, Outline};
+use crate::stats::Outline;
 use crate::units::human;
 
 /// Runs with the same levels, or of one name.
@@ -31,31 +31,18 @@ pub struct RunGroup {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NumberFacts {
     pub lines: u64,
-    /// In how many files; of several each is one observation.
     pub files: u64,
-    /// How many independent ones they are worth.
-    pub effective_n: f64,
-    /// The variance of their mean on the scale of the comparison, if they are the lines of one file; `None` if they are
-    /// taken as independent, or if each of several files is one observation.
-    pub mean: Option<MeanVariance>,
+    /// How many independent ones they are worth, fewer than there are only beyond chance; `None` if each file is one
+    /// observation.
+    pub effective_n: Option<f64>,
     /// Their extremes, mean and spread; `None` without any.
     pub outline: Option<Outline>,
 }
 
-/// Fewer lines do not show whether they depend on each other, and fewer independent ones not how their mean varies.
-pub(super) const LOG_LINES: usize = 10;
-/// An effective sample size from this share of the lines on is not worth a caveat.
-const INDEPENDENT: f64 = 0.9;
-
 impl NumberFacts {
-    /// Whether the lines depend on each other.
-    pub(super) fn is_dependent(&self) -> bool {
-        self.mean.is_some_and(|mean| mean.effective_n < INDEPENDENT * self.lines as f64)
-    }
-
-    /// Whether the lines are worth too few independent ones for the variance of their mean to be known.
-    pub(super) fn is_too_dependent(&self) -> bool {
-        self.mean.is_some_and(|mean| mean.is_striking && mean.effective_n < LOG_LINES as f64)
+    /// Lines, or files if each is one run.
+    pub fn observations(&self) -> u64 {
+        if self.effective_n.is_some() { self.lines } else { self.files }
     }
 }
 

@@ -19,7 +19,7 @@ pub(crate) use compare::is_precise;
 pub use compare::{Comparisons, compare};
 pub use grouping_error::{GroupingError, MISSING, RESTORE, RunsOfKind};
 pub use groups::{RunGroup, RunGroups, expect_one_kind};
-pub use numbers::{NumberFiles, independence_caveat};
+pub use numbers::{Lines, NumberFiles, independence_caveat};
 pub use observed_run::{ExclusionReason, ObservedRun, RunOrigin, levels_of_run};
 pub use request::{ComparisonOptions, ComparisonRequest, Quantity, QuestionScope};
 pub use row::boots_needed;

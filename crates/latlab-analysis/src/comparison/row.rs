@@ -13,7 +13,7 @@ use super::verdict::{Comparison, ComparisonMethod, Effect, Evidence, FigureScale
 use crate::estimand::{Estimand, Ratio, RunFigure};
 use crate::metric::Metric;
 use crate::stats::{
-    BlockRuns, Claims, Interval, MeanVariance, ShiftTest, holm, is_significant, placement_difference, spread_ratio,
+    BlockRuns, Claims, Interval, ShiftTest, holm, is_significant, placement_difference, spread_ratio,
     weighted_baseline, weighted_difference,
 };
 
@@ -137,8 +137,7 @@ impl ComparisonRow {
             }
             Figures::Finite => {
                 let second = reads_losses().then(|| strata(scale, &|run| subject.figure_with_losses(run).value()));
-                let means = sides.map(|group| group.numbers?.mean);
-                row.test_shift(&strata(scale, &|run| subject.figure(run).value()), second.as_ref(), means, options);
+                row.test_shift(&strata(scale, &|run| subject.figure(run).value()), second.as_ref(), options);
             }
         }
         row
@@ -172,15 +171,8 @@ impl ComparisonRow {
         }
     }
 
-    /// Compares finite figures; `second` has those with unanswered probes counted as their time-out, and `means` the
-    /// variance of each group whose runs are the lines of a file.
-    fn test_shift(
-        &mut self,
-        strata: &Strata,
-        second: Option<&Strata>,
-        means: [Option<MeanVariance>; 2],
-        options: &ComparisonOptions,
-    ) {
+    /// Compares finite figures; `second` has those with unanswered probes counted as their time-out.
+    fn test_shift(&mut self, strata: &Strata, second: Option<&Strata>, options: &ComparisonOptions) {
         self.note_strata(strata);
         self.blocks = strata.boots.iter().flatten().cloned().collect();
         if !are_summable(strata) || second.is_some_and(|second| !are_summable(second)) {
@@ -195,15 +187,7 @@ impl ComparisonRow {
             self.comparison.undecided = Some(UndecidedReason::SingleRuns);
             return;
         }
-        if self.comparison.evidence.too_dependent {
-            self.comparison.undecided = Some(UndecidedReason::TooDependent);
-            return;
-        }
-        let within = |blocks: &[BlockRuns], draws: u32, random: &mut Pcg64Mcg| match blocks {
-            [lines] if means.iter().any(Option::is_some) => ShiftTest::of_series(lines, means, draws, random),
-            _ => ShiftTest::of(blocks, draws, random),
-        };
-        let test = |strata: &Strata| tested(strata, options, within, weighted_difference);
+        let test = |strata: &Strata| tested(strata, options, ShiftTest::of, weighted_difference);
         match in_both_readings(test, strata, second) {
             Err(reason) => self.comparison.undecided = Some(reason),
             Ok(test) => {
@@ -262,8 +246,7 @@ impl ComparisonRow {
             to(difference).filter(|value| value.is_finite()).map(|value| Effect { value, interval })
         };
         let scale = row.scale;
-        row.relative =
-            if row.quantity.is_share() { None } else { effect(&|difference| scale.relative(difference, baseline)) };
+        row.relative = effect(&|difference| scale.relative(difference));
         row.difference = effect(&|difference| Some(scale.absolute(difference, baseline)));
     }
 
@@ -300,7 +283,7 @@ impl ComparisonRow {
         } else if !test.can_reach(tails, family.alpha_next) {
             UndecidedReason::TooFewRuns
         } else if row.margin.is_some() && margin.is_none() && row.method == ComparisonMethod::Shift {
-            UndecidedReason::ZeroBaseline
+            UndecidedReason::NotPositive
         } else {
             UndecidedReason::Unsure
         }
@@ -436,9 +419,8 @@ fn tested(
 /// The lowest and the highest difference within the margin, on the row's scale; `None` without a margin, or if it is a
 /// share of 0. The margin of ratios is a difference, any other a share of the baseline's figure, which is taken as known.
 fn margin_of(row: &Comparison) -> Option<(f64, f64)> {
-    let (baseline, _) = row.centres?;
-    let size = if row.quantity.is_share() { 1.0 } else { baseline.abs() };
-    row.scale.margin(row.margin?, size)
+    let margin = row.scale.margin(row.margin?);
+    (row.quantity.is_share() || row.scale == FigureScale::Logarithmic).then_some(margin)
 }
 
 /// Whether no sum of values or of differences that a test needs can overflow.
@@ -471,8 +453,6 @@ fn evidence_of(sides: [&RunGroup; 2], subject: Subject) -> Evidence {
         without_figure: count(&|run| subject.figure(run) == RunFigure::Nothing),
         boots: count_boots(sides),
         of_means: sides.iter().any(|group| group.numbers.is_some_and(|own| own.lines > group.runs.len() as u64)),
-        dependent: sides.iter().any(|group| group.numbers.is_some_and(|own| own.is_dependent())),
-        too_dependent: sides.iter().any(|group| group.numbers.is_some_and(|own| own.is_too_dependent())),
         ..Evidence::default()
     }
 }

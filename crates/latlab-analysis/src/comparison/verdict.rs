@@ -27,8 +27,6 @@ pub enum UndecidedReason {
     },
     /// What the answered probes show does not hold if each unanswered one counts as its time-out.
     Losses,
-    /// The lines of a file depend on each other so much that they are worth fewer than ten independent ones.
-    TooDependent,
     SingleRuns,
     /// Not even complete separation of the two groups would be significant.
     TooFewRuns,
@@ -47,7 +45,7 @@ pub enum UndecidedReason {
         candidate: bool,
     },
     /// Undecided, and the margin is a share of a baseline that is 0.
-    ZeroBaseline,
+    NotPositive,
     /// The figures are so large that their sums overflow.
     Overflow,
     /// The figure is infinite in every run of both groups.
@@ -91,10 +89,6 @@ pub struct Evidence {
     pub without_figure: (usize, usize),
     /// Whether its runs are means of consecutive lines of a file.
     pub of_means: bool,
-    /// Whether the lines of a file depend on each other.
-    pub dependent: bool,
-    /// Whether the lines of a file are worth fewer than ten independent ones.
-    pub too_dependent: bool,
     /// The larger standard deviation within blocks over the smaller one, infinite if one group is constant; `None` if both
     /// are, or if they cannot be estimated.
     pub spread_ratio: Option<f64>,
@@ -187,13 +181,12 @@ impl UndecidedReason {
             UndecidedReason::Unsure => "unsure",
             UndecidedReason::Corrected { .. } => "corrected",
             UndecidedReason::Losses => "losses",
-            UndecidedReason::TooDependent => "too-dependent",
             UndecidedReason::SingleRuns => "single-runs",
             UndecidedReason::TooFewRuns => "too-few-runs",
             UndecidedReason::TooFewBoots { .. } => "too-few-boots",
             UndecidedReason::NoCommonBlock => "no-common-block",
             UndecidedReason::NoRun { .. } => "no-run",
-            UndecidedReason::ZeroBaseline => "zero-baseline",
+            UndecidedReason::NotPositive => "not-positive",
             UndecidedReason::Overflow => "overflow",
             UndecidedReason::Infinite => "infinite",
             UndecidedReason::NoFigure { .. } => "no-figure",
@@ -237,13 +230,10 @@ impl FigureScale {
         }
     }
 
-    /// A difference on this scale as a share of the baseline's figure, on a linear scale of its absolute value; `None`
-    /// if that is 0.
-    pub fn relative(self, difference: f64, baseline: f64) -> Option<f64> {
-        match self {
-            FigureScale::Logarithmic => Some(difference.exp_m1()),
-            FigureScale::Linear => (baseline != 0.0).then(|| difference / baseline.abs()),
-        }
+    /// A difference on this scale as a share of the baseline's figure; `None` on a linear scale, where the interval would
+    /// take the baseline as known.
+    pub fn relative(self, difference: f64) -> Option<f64> {
+        (self == FigureScale::Logarithmic).then(|| difference.exp_m1())
     }
 
     /// A difference on this scale in the unit of the figures, given the baseline's figure.
@@ -265,12 +255,11 @@ impl FigureScale {
         }
     }
 
-    /// The lowest and the highest difference within `margin`, a share of figures of this size. The size of ratios,
-    /// whose margin is a difference, is 1. `None` if it is 0.
-    pub fn margin(self, margin: f64, size: f64) -> Option<(f64, f64)> {
+    /// The lowest and the highest difference within `margin`: a share of figures, of ratios a difference.
+    pub fn margin(self, margin: f64) -> (f64, f64) {
         match self {
-            FigureScale::Logarithmic => Some(((1.0 - margin).max(0.0).ln(), margin.ln_1p())),
-            FigureScale::Linear => (size > 0.0).then_some((-margin * size, margin * size)),
+            FigureScale::Logarithmic => ((1.0 - margin).max(0.0).ln(), margin.ln_1p()),
+            FigureScale::Linear => (-margin, margin),
         }
     }
 }
@@ -280,20 +269,18 @@ mod tests {
     use super::FigureScale;
 
     #[test]
-    fn differences_are_shares_of_the_baseline_on_either_scale() {
-        assert_eq!(FigureScale::Linear.margin(0.03, 0.001), Some((-0.03 * 0.001, 0.03 * 0.001)));
-        assert_eq!(FigureScale::Linear.margin(0.03, 0.0), None);
-        assert_eq!(FigureScale::Linear.relative(0.5, -2.0), Some(0.25), "an increase, also of a negative baseline");
-        assert_eq!(FigureScale::Linear.relative(0.5, 0.0), None);
+    fn differences_of_logarithms_are_shares_of_the_baseline() {
+        assert_eq!(FigureScale::Linear.margin(0.03), (-0.03, 0.03), "of ratios");
+        assert_eq!(FigureScale::Linear.relative(0.5), None);
         assert_eq!(FigureScale::Linear.half_width(0.03, 200.0), 6.0);
-        let (low, high) = FigureScale::Logarithmic.margin(0.25, 7.0).expect("for any size");
+        let (low, high) = FigureScale::Logarithmic.margin(0.25);
         assert!((low - 0.75_f64.ln()).abs() < 1e-15 && (high - 1.25_f64.ln()).abs() < 1e-15);
     }
 
     #[test]
     fn a_difference_is_finite_even_if_the_factor_is_not() {
         let factor = 1e300_f64.ln() - 1e-300_f64.ln();
-        assert!(FigureScale::Logarithmic.relative(factor, 1e-300).is_some_and(f64::is_infinite));
+        assert!(FigureScale::Logarithmic.relative(factor).is_some_and(f64::is_infinite));
         assert!((FigureScale::Logarithmic.absolute(factor, 1e-300) / 1e300 - 1.0).abs() < 1e-9);
         assert!((FigureScale::Logarithmic.absolute(2_f64.ln(), 3.0) - 3.0).abs() < 1e-12);
     }

@@ -7,8 +7,8 @@
 use super::{GateError, GateParts, GateReason, GateState, GatedRuns, absent, expect_named_metric, outcome_of};
 use crate::available::AvailableFigures;
 use crate::comparison::{
-    Comparison, ComparisonMethod, Comparisons, Effect, Evidence, ExclusionReason, Quantity, RunGroups, UndecidedReason,
-    Verdict,
+    Comparison, ComparisonMethod, Comparisons, Effect, Evidence, ExclusionReason, FigureScale, Quantity, RunGroups,
+    UndecidedReason, Verdict,
 };
 use crate::diagnostics::Outcome;
 use crate::estimand::{Estimand, parse_estimand};
@@ -52,9 +52,7 @@ pub fn undecided_gates(rows: &[ChangeGateResult]) -> Vec<UndecidedGate> {
     let undecided = rows.iter().filter(|row| row.state == GateState::Undecided).map(|row| UndecidedGate {
         gate: row.gate.clone(),
         hint: match row.reason {
-            Some(GateReason::ZeroBaseline) => {
-                "the baseline is 0, so that no change in per cent exists; `--gate-strict` fails"
-            }
+            Some(GateReason::NotPositive) => "values are not all above 0: no change is a share; `--gate-strict` fails",
             Some(GateReason::Untested) => "no test was possible: the table has the reason; `--gate-strict` fails",
             Some(GateReason::Losses) => {
                 "too many values are infinite: a gate on `loss_ratio` decides; `--gate-strict` fails"
@@ -198,8 +196,11 @@ impl ChangeGate {
             ComparisonMethod::Shift => {}
         }
         let Some(Effect { interval, .. }) = row.judged_change() else {
-            let is_zero = row.centres.is_some_and(|(baseline, _)| baseline == 0.0);
-            return undecided(if is_zero { GateReason::ZeroBaseline } else { GateReason::Untested });
+            return undecided(if row.scale == FigureScale::Linear {
+                GateReason::NotPositive
+            } else {
+                GateReason::Untested
+            });
         };
         // Distances beyond the limit of the interval's ends.
         let (nearer, farther) = if self.above {
@@ -286,7 +287,7 @@ mod tests {
 
     #[test]
     fn a_gate_that_is_undecided_twice_for_one_reason_is_reported_once() {
-        let (zero, untested) = (Some(GateReason::ZeroBaseline), Some(GateReason::Untested));
+        let (zero, untested) = (Some(GateReason::NotPositive), Some(GateReason::Untested));
         let rows = [
             row("p50 < 1%", GateState::Undecided, zero),
             row("p50 < 1%", GateState::Undecided, zero),
@@ -294,6 +295,6 @@ mod tests {
             row("p99 < 1%", GateState::Kept, None),
         ];
         let found: Vec<_> = undecided_gates(&rows).into_iter().map(|gate| gate.hint.split(' ').next()).collect();
-        assert_eq!(found, [Some("the"), Some("no")]);
+        assert_eq!(found, [Some("values"), Some("no")]);
     }
 }

@@ -51,8 +51,8 @@ impl GateState {
 pub enum GateReason {
     /// The interval contains the limit, or is unbounded.
     BothSides,
-    /// The baseline is 0, of which a change cannot be a share.
-    ZeroBaseline,
+    /// Values are not all above 0, so that a change is not a share.
+    NotPositive,
     /// The row was not tested; it has the reason.
     Untested,
     /// Unanswered probes make the change uncertain: some figures are infinite, or the row holds without the losses only.
@@ -77,7 +77,7 @@ impl GateReason {
     pub const fn code(self) -> &'static str {
         match self {
             GateReason::BothSides => "both-sides",
-            GateReason::ZeroBaseline => "zero-baseline",
+            GateReason::NotPositive => "not-positive",
             GateReason::Untested => "untested",
             GateReason::Losses => "losses",
             GateReason::Unsupported => "unsupported",

@@ -66,8 +66,7 @@ fn groups(comparisons: &Comparisons) -> Vec<Value> {
         let figures: Vec<Value> = own.map(|(quantity, outline)| figures(quantity, *outline)).collect();
         let mut document = json!({
             "name": group.name,
-            "runs": group.numbers.map_or(group.runs.len(), |numbers| numbers.lines as usize),
-            "effective_n": group.numbers.map(|numbers| numbers.effective_n),
+            "runs": group.numbers.map_or(group.runs.len(), |numbers| numbers.observations() as usize),
         });
         let members = document.as_object_mut()?;
         members.extend(figures.first()?.as_object()?.clone());

@@ -543,7 +543,7 @@ pub(crate) fn gate(gated: &ChangeGateResult, comparisons: Option<&Comparisons>) 
     let judged = comparisons.and_then(|comparisons| Some((comparisons, &comparisons.rows[gated.row?])));
     let word = gated.state.in_text();
     let why = match gated.reason {
-        Some(GateReason::ZeroBaseline) => ": the baseline is 0, so that a change is not a share of it",
+        Some(GateReason::NotPositive) => ": values are not all above 0, so that a change is not a share",
         Some(GateReason::Unanswered) => ": no run of it got an answer",
         Some(GateReason::Infinite) => ": it is infinite, and the baseline is not",
         Some(GateReason::NothingToJudge) => nothing_to_judge(judged.map(|(_, row)| row)),

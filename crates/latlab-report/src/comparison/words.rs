@@ -213,9 +213,7 @@ fn undecided_because(row: &Comparison, undecided: UndecidedReason) -> Option<Str
         UndecidedReason::Unsure if row.evidence.losses_widen => {
             "the interval also counts infinite values as their time-out; see `loss_ratio`".into()
         }
-        UndecidedReason::Unsure if row.centres == Some((0.0, 0.0)) => {
-            "0 in every run of both groups".into()
-        }
+        UndecidedReason::Unsure if row.centres == Some((0.0, 0.0)) => "0 in every run of both groups".into(),
         UndecidedReason::Unsure if row.margin.is_none() => {
             let margin = if row.quantity.is_share() { "0.1%" } else { "3%" };
             format!("no difference is proven; `--equivalence {margin}` tests whether it is negligible")
@@ -226,10 +224,6 @@ fn undecided_because(row: &Comparison, undecided: UndecidedReason) -> Option<Str
         }
         UndecidedReason::Losses => {
             "holds for the answered probes, but not if each lost one counts as its time-out; see `loss_ratio`".into()
-        }
-        UndecidedReason::TooDependent => {
-            "the lines depend on each other: those of a file count as fewer than 10 independent ones; measure several runs"
-                .into()
         }
         UndecidedReason::SingleRuns => {
             "one run against one run: what differs between runs anyway is unknown; measure several of each".into()
@@ -251,10 +245,14 @@ fn undecided_because(row: &Comparison, undecided: UndecidedReason) -> Option<Str
             };
             format!("{who} no run that can be judged")
         }
-        UndecidedReason::ZeroBaseline => "no difference is proven, and of a baseline of 0 no margin is a share".into(),
+        UndecidedReason::NotPositive => {
+            "no difference is proven, and of values that are not all above 0 no margin is a share".into()
+        }
         UndecidedReason::Overflow => "the values are too large to be added; scale them down".into(),
         UndecidedReason::Infinite => "infinite in every run of both groups; see `loss_ratio`".into(),
-        UndecidedReason::NoFigure { runs: count } => format!("{} had nothing to compute it from", counted(count, "run")),
+        UndecidedReason::NoFigure { runs: count } => {
+            format!("{} had nothing to compute it from", counted(count, "run"))
+        }
     };
     Some(words)
 }

@@ -60,8 +60,11 @@ fn with_verdicts(job: &CompareJob<'_>, typed: &CompareArgs, console: &Console) -
         let request = request_of_numbers(job)?;
         let gates = gates(job, None)?;
         observation_groups::once_each(&mut paths, console)?;
-        (gates, request, observation_groups::of_numbers(&paths, &job.sources)?, Look::FIRST)
+        (gates, request, observation_groups::of_numbers(&paths, &job.sources, typed.lines)?, Look::FIRST)
     } else {
+        if typed.lines.is_some() {
+            return Err(out_of_place("--lines", "recordings", "it says what the lines of a file are", "leave it out"));
+        }
         let found = observation_groups::find(&paths, job.sources.kind, console)?;
         let metric = job.comparing.metric.as_deref().or_else(|| observation_groups::usual_metric(&found));
         let gates = gates(job, metric)?;

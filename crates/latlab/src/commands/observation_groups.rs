@@ -9,7 +9,9 @@ use std::path::{Path, PathBuf};
 use glob::{MatchOptions, Pattern};
 
 use crate::analysis::Estimand;
-use crate::analysis::comparison::{GroupingError, NumberFiles, ObservedRun, RunGroups, RunsOfKind, expect_one_kind};
+use crate::analysis::comparison::{
+    GroupingError, Lines, NumberFiles, ObservedRun, RunGroups, RunsOfKind, expect_one_kind,
+};
 use crate::analysis::experiment::compared_conditions;
 use crate::cli::args::StoreArgs;
 use crate::cli::resolve::{self, ConditionSelection, Environment, ExperimentJob, Grouping, Sources};
@@ -235,7 +237,7 @@ pub(super) fn are_numbers(groups: &[PathGroup]) -> Result<bool, Failure> {
     }
 }
 
-pub(super) fn of_numbers(paths: &[PathGroup], sources: &Sources) -> Result<RunGroups, Failure> {
+pub(super) fn of_numbers(paths: &[PathGroup], sources: &Sources, lines: Option<Lines>) -> Result<RunGroups, Failure> {
     let named = all_numbers(paths, &sources.column)?;
     for group in &named {
         if group.files.iter().all(|(_, values)| values.is_empty()) {
@@ -244,7 +246,7 @@ pub(super) fn of_numbers(paths: &[PathGroup], sources: &Sources) -> Result<RunGr
                 .hint("`-C N` picks another column, `-d DELIMS` splits otherwise"));
         }
     }
-    Ok(RunGroups::of_numbers(named)?)
+    Ok(RunGroups::of_numbers(named, lines)?)
 }
 
 /// Groups of recordings that are not read yet.

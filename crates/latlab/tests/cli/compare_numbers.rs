@@ -19,20 +19,25 @@ fn correlated_lines(count: usize) -> Vec<String> {
 }
 
 #[test]
-fn intervals_allow_for_lines_that_depend_on_each_other() {
+fn lines_are_runs_or_probes_as_stated() {
     let lines = correlated_lines(4_000);
     let halves = || Latlab::new().file("a", lines[..2_000].concat()).file("b", lines[2_000..].concat());
-    let ran = halves().line("compare a b --json").stderr(contains("the 2,000 lines of a count as")).success();
-    let document = document(&ran);
-    let (group, row) = (&document["groups"][0], &document["comparisons"][0]);
-    assert_eq!((&group["runs"], &group["n"]), (&json!(2_000), &json!(2_000)), "{group}");
-    assert!(group["effective_n"].as_f64().is_some_and(|n| (50.0..800.0).contains(&n)), "{group}");
-    // Standard deviation 0.48: of 2,000 independent lines the interval would be 0.06 wide, and nine lines are worth one.
-    let end = |end: &str| row["difference"][end].as_f64().expect("an end");
-    assert!((0.1..0.3).contains(&(end("high") - end("low"))), "{row}");
-    assert_eq!(row["verdict"], json!("undecided"), "{row}");
-    halves().line("compare a b --explain").stdout(contains("2000 and 2000 lines in")).success();
+    // Each file may be one run: it is compared, without a verdict.
+    for option in ["", "--lines probes"] {
+        let ran = halves().line("compare a b --json").line(option).success();
+        let document = document(&ran);
+        let (group, row) = (&document["groups"][0], &document["comparisons"][0]);
+        assert_eq!((&group["runs"], &group["n"]), (&json!(1), &json!(2_000)), "{group}");
+        assert_eq!((&row["verdict"], &row["reason"]), (&json!("undecided"), &json!("single-runs")), "{row}");
+        assert!(row["difference"]["value"].is_number() && row["p_value"].is_null(), "{row}");
+        assert_eq!(document["caveats"][0]["hint"], "`--lines runs` if each line is a run");
+    }
+    let as_runs = || halves().line("compare a b --lines runs");
+    let warned = as_runs().line("--json").stderr(contains("in their order the 2,000 lines of a count as")).success();
+    assert_eq!(document(&warned)["groups"][0]["runs"], 2_000);
+    as_runs().line("--explain").stdout(contains("2000 and 2000 lines in")).success();
     halves().line("compare --ministat -A a b").stderr(contains("treats all lines as independent")).success();
+    halves().line("compare --ministat --lines runs a b").failure(2);
 }
 
 /// RLIMIT_DATA covers all private memory that is written.

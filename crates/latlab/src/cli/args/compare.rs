@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use super::{CompatOutputArgs, GateArgs, JsonArgs, JudgingArgs, VerbosityArgs};
+use crate::analysis::comparison::Lines;
 use crate::cli::value::{self, Confidence, Delimiters, NamedGlob};
 use crate::plan::{Kind, defaults};
 
@@ -22,6 +23,11 @@ pub struct CompareArgs {
     pub grouping: GroupingArgs,
     #[command(flatten)]
     pub column: ColumnArgs,
+    /// What a line of a file of numbers is [default: runs, up to 100 lines]
+    ///
+    /// A run is an observation. Probes are of one run, which is their file; so are, by default, more than 100 lines.
+    #[arg(long, value_name = "WHAT", help_heading = "Files of numbers", value_parser = value::one_of(&Lines::ALL, Lines::word), hide_short_help = true, conflicts_with = "ministat")]
+    pub lines: Option<Lines>,
     #[command(flatten)]
     pub comparing: ComparingArgs,
     #[command(flatten)]
