@@ -61,7 +61,9 @@ pub(super) fn line_over_runs(result: &ExperimentGateResult) -> String {
 
 fn over_runs(judged: &JudgedRuns) -> String {
     let words = words(&judged.result, judged.kind);
-    if judged.runs == 1 { words } else { format!("{words} over {}", counted(judged.runs, "run")) }
+    // A run without a figure decides alone.
+    let is_mean = judged.runs > 1 && judged.result.bounds.1.is_some();
+    if is_mean { format!("{words} over {}", counted(judged.runs, "run")) } else { words }
 }
 
 fn runs_that_are(count: usize) -> String {

@@ -276,12 +276,12 @@ impl ComparisonRow {
             equivalent || is_significant(test.p_value(0.0), family.alpha)
         };
         let tails = if margin.is_some() { 1.0 } else { 2.0 };
-        if claims(test) {
+        if !test.can_reach(tails, family.alpha_next) {
+            UndecidedReason::TooFewRuns
+        } else if claims(test) {
             UndecidedReason::Corrected { comparisons: family.comparisons }
         } else if test.first_reading().is_some_and(|answered| claims(&answered)) {
             UndecidedReason::Losses
-        } else if !test.can_reach(tails, family.alpha_next) {
-            UndecidedReason::TooFewRuns
         } else if row.margin.is_some() && margin.is_none() && row.method == ComparisonMethod::Shift {
             UndecidedReason::NotPositive
         } else {

@@ -41,9 +41,12 @@ pub struct AaTest {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Drift {
     pub statistic: String,
-    /// The change of its logarithm per hour; `None` if there are too few runs.
+    /// The change of its logarithm per hour; `None` if there are too few runs, or the experiment is too short.
     pub slope: Option<Slope>,
 }
+
+/// In less time a drift is hardly known: 12 minutes.
+const DRIFT_HOURS_MIN: f64 = 0.2;
 
 /// Does the A/A test of `runs` at `confidence`; `names` are the names of the statistics of each run, in order.
 pub fn aa_test(runs: &[NamedRun], names: &[&str], confidence: f64, random: &mut impl Rng) -> AaTest {
@@ -71,7 +74,7 @@ pub fn aa_test(runs: &[NamedRun], names: &[&str], confidence: f64, random: &mut 
     let points = |statistic| logs(runs, statistic).map(|(run, log)| (run.hours, log)).collect::<Vec<_>>();
     let drift = |(place, name): (usize, &&str)| Drift {
         statistic: (*name).to_owned(),
-        slope: slope(&points(place), confidence),
+        slope: slope(&points(place), confidence).filter(|_| hours >= DRIFT_HOURS_MIN),
     };
     AaTest {
         runs: runs.len(),

@@ -366,14 +366,15 @@ impl ValueGate {
         let is_share = matches!(first.estimand, Estimand::Ratio(_));
         let MeanOfRuns { mean, interval, .. } = MeanOfRuns::of(blocks, is_share, CONFIDENCE);
         let bounds = interval.map(|ends| (ends.low, ends.high)).unwrap_or_default();
-        let between = |state: GateState| (state, (state == GateState::Undecided).then_some(GateReason::BothSides));
-        let (state, reason) = match self.state_between(bounds.0, bounds.1) {
-            GateState::Undecided => between(GateState::Undecided),
+        let state = self.state_between(bounds.0, bounds.1);
+        let is_short = || runs.iter().any(|(summary, _)| is_short(first.estimand, summary));
+        let (state, reason, bounds) = match state {
+            GateState::Undecided => (state, Some(GateReason::BothSides), bounds),
             // The quantiles of short runs are too near to the median.
-            state if self.is_inward(state) && runs.iter().any(|(summary, _)| is_short(first.estimand, summary)) => {
-                (GateState::Undecided, Some(GateReason::Unsupported))
+            _ if self.is_inward(state) && is_short() => {
+                (GateState::Undecided, Some(GateReason::Unsupported), (None, None))
             }
-            state => between(state),
+            _ => (state, None, bounds),
         };
         judged(ValueGateResult { value: Some(mean), bounds, state, reason, ..first.clone() })
     }

@@ -7,22 +7,19 @@ use crate::stats::{Share, Slope};
 use crate::units::human::{percent, signed};
 use crate::view::{ColumnView, RowView, TableView};
 
-/// In shorter experiments the drift is shown per minute.
-const SHORT_HOURS: f64 = 0.2;
-
 pub(super) fn table(view: &AaTest) -> TableView {
     let tests = [
         ("permutation test of runs", &view.found, "tests"),
         ("Student's t of probes", &view.by_student, "pairs of runs"),
         ("Mann-Whitney of probes", &view.by_ranks, "pairs of runs"),
     ];
-    let (unit, hours) = if view.hours < SHORT_HOURS { ("minute", 1.0 / 60.0) } else { ("hour", 1.0) };
     let found = tests.iter().map(|(_, found, _)| share(found));
-    let found = found.chain(view.drift.iter().map(|Drift { slope, .. }| drift(slope.as_ref(), hours)));
+    let known = || view.drift.iter().filter_map(|Drift { statistic, slope }| Some((statistic, slope.as_ref()?)));
+    let found = found.chain(known().map(|(_, slope)| drift(slope)));
     let counts = tests.iter().map(|(_, found, of)| format!("{} of {} {of}", found.hits, found.n));
-    let counts = counts.chain(view.drift.iter().map(|_| String::new()));
+    let counts = counts.chain(known().map(|_| String::new()));
     let columns = vec![ColumnView::words("", found), ColumnView::words("", counts)];
-    let drifts = view.drift.iter().map(|own| format!("drift of {} per {unit}", own.statistic));
+    let drifts = known().map(|(statistic, _)| format!("drift of {statistic} per hour"));
     let labels = tests.iter().map(|(label, ..)| (*label).to_owned()).chain(drifts);
     let title = format!("the same condition under two names, {} runs: every difference found is false", view.runs);
     let table = TableView::of(title, labels.map(RowView::of).collect(), columns);
@@ -62,10 +59,9 @@ fn share(share: &Share) -> String {
     format!("{}{}", percent(value), interval.unwrap_or_default())
 }
 
-fn drift(slope: Option<&Slope>, hours: f64) -> String {
-    let Some(slope) = slope else { return "not known: too few answers".into() };
+fn drift(slope: &Slope) -> String {
     // A slope of logarithms is a factor for each hour.
-    let change = |slope: f64| signed((slope * hours).exp_m1() * 100.0);
+    let change = |slope: f64| signed(slope.exp_m1() * 100.0);
     let end = |end: Option<f64>| end.map(change).unwrap_or_default();
     format!("{} % [{}, {}]", change(slope.value), end(slope.interval.low), end(slope.interval.high))
 }
@@ -110,13 +106,10 @@ mod tests {
             " 9 of 12 pairs of runs\n",
             "Mann-Whitney of probes    nothing to compare ",
             "+2.02 % [−0.995, +5.13]",
-            "not known: too few answers",
             "5 % or fewer are expected",
         ] {
             assert!(shown.contains(line), "{line}\n{shown}");
         }
-        let short = AaTest { hours: 0.01, ..view.clone() };
-        assert!(text(&short).contains("drift of p50 per minute"));
         let many = AaTest { found: ratio(20, 30, 0.95), ..view };
         assert!(text(&many).contains("more than 5 % were found"));
     }

@@ -15,12 +15,12 @@ use crate::source::{self, Source};
 
 /// The most that each measure may be. Lower these as the numbers fall; a ceiling that rises needs a reason in the commit.
 const CEILINGS: [(Measure, usize); 9] = [
-    (Measure::ShippedLines, 94_194),
+    (Measure::ShippedLines, 94_196),
     (Measure::ImportLines, 4_500),
-    (Measure::TestLines, 50_388),
-    (Measure::GoldenLines, 27_911),
+    (Measure::TestLines, 50_385),
+    (Measure::GoldenLines, 27_899),
     (Measure::ShortDocs, 81),
-    (Measure::MarkdownWords, 74_608),
+    (Measure::MarkdownWords, 74_935),
     (Measure::FilesInCircles, 0),
     (Measure::LongFunctions, 0),
     (Measure::LongFiles, 0),
