@@ -198,7 +198,9 @@ impl ValueGateResult {
         let message = format!("the gate `{}` is undecided", self.gate);
         let other = match self.reason {
             Some(GateReason::Unsupported) => None,
-            Some(GateReason::NotSent) => Some(("1 % or more of the due probes never left", "mend what kept them")),
+            Some(GateReason::NotSent) => {
+                Some(("1 % or more of the due probes never left", "the fatal caveat has the remedy"))
+            }
             _ => Some(("the interval of the runs of a condition contains the limit", "more runs would decide")),
         };
         if let Some((effect, hint)) = other {

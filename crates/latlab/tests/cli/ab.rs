@@ -132,7 +132,7 @@ fn one_command_is_compared_with_itself_in_the_metric_of_its_kind() {
             file(&[&["aa", "--quick", "--ab", "sleep 60", "sleep 60"], options, &["--", kind]].concat())
         };
         let rows = comparisons(metric, statistics, "");
-        let design = "[design]\nruns = 4\nblocks = 3\nsettle = \"0s\"\n";
+        let design = "[design]\nruns = 4\nblocks = 3\nsettle = \"0s\"\norder = \"shuffled\"\n";
         assert!(file_of(&[]).ends_with(&format!("{design}{rows}")), "{}", file_of(&[]));
         let with_margin = file_of(&["--equivalence", "3%"]);
         assert!(with_margin.ends_with(&comparisons(metric, statistics, "equivalence = \"3%\"\n")), "{with_margin}");
