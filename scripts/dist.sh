@@ -25,6 +25,8 @@ home="$(realpath "${CARGO_HOME:-$HOME/.cargo}")"
 paths=("$home=/cargo" "$target_dir=/target" "$PWD=.")
 # With the component rust-src, the library of Rust is named by its place too, and otherwise by this.
 paths+=("$(rustc --print sysroot)/lib/rustlib/src/rust=/rustc/$(rustc --verbose --version | sed -n 's/^commit-hash: //p')")
+# Cargo forgets `strip` of the profile where a package has another opt-level.
+strip="-C strip=symbols"
 # Equal functions are linked once, and a relocation takes a bit.
 sizes=(--icf=all --pack-dyn-relocs=relr)
 # CI, which only wants to know whether it links and starts, compiles without optimisation: `release` with other settings.
@@ -102,7 +104,7 @@ build() {
         "AR_$(echo "$target" | tr - _)=$PWD/scripts/zig_ar" \
         "${variable}_LINKER=rust-lld" \
         "CFLAGS_$(echo "$target" | tr - _)=${paths[*]/#/-ffile-prefix-map=}" \
-        "${variable}_RUSTFLAGS=-C link-self-contained=yes -C target-feature=+crt-static ${sizes[*]/#/-C link-arg=} ${paths[*]/#/--remap-path-prefix=}" \
+        "${variable}_RUSTFLAGS=-C link-self-contained=yes -C target-feature=+crt-static $strip ${sizes[*]/#/-C link-arg=} ${paths[*]/#/--remap-path-prefix=}" \
         cargo build --profile "$profile" --locked --package latlab --bin latlab --target "$target"
     mkdir -p "$folder/licences" "$folder/systemd"
     cp "$target_dir/$target/$profile/latlab" "$folder/"
