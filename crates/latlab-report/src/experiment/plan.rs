@@ -89,7 +89,9 @@ pub fn plan(plan: &ExperimentPlan<'_>, style: Style) -> String {
         push("quantiles", &lower_bounds(&short, measured.kind.rows()));
     }
     push("order", &order(design));
-    for block in 1..=design.blocks_at_most().min(if plan.with_order { BLOCKS_SHOWN } else { 0 }) {
+    // A random order is not known before the experiment has an id.
+    let is_known = design.seed.is_some() || design.order == RunOrder::Listed;
+    for block in 1..=design.blocks_at_most().min(if plan.with_order && is_known { BLOCKS_SHOWN } else { 0 }) {
         push(&format!("block {block}"), &block_order(plan.experiment, &measured, block));
     }
     if plan.with_order {
