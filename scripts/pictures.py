@@ -92,7 +92,7 @@ def main():
         page.goto((work / "page.html").as_uri())
         ends = page.locator("tbody").evaluate_all("all => all.map(one => one.getBoundingClientRect().bottom)")
         # Down to the last part of a table that is whole.
-        height = max(end for end in ends if end < 800) + 8
+        height = max(end for end in ends if end < 800) + 1
         page.screenshot(path=FIGURES / "report.png", clip={"x": 0, "y": 0, "width": 1280, "height": height})
         chromium.close()
 
