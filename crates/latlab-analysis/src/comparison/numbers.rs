@@ -53,7 +53,7 @@ impl NumberFiles {
         let own = |(file, values): &(String, Vec<f64>)| observations(file, values, most, as_logs);
         let runs: Vec<ObservedRun> = self.files.iter().flat_map(own).collect();
         // What of each file its lines are worth, if that is less than chance makes it.
-        let worth = |values: &Vec<f64>| effective_size(&scaled(values, as_logs)).map_or(values.len() as f64, |n| n);
+        let worth = |values: &Vec<f64>| effective_size(&scaled(values, as_logs)).unwrap_or(values.len() as f64);
         let effective_n = (!by_file).then(|| self.used().map(worth).sum());
         let (lines, files) = (self.values().count() as u64, self.used().count() as u64);
         let outline = Outline::of(&mut self.values().collect::<Vec<f64>>());

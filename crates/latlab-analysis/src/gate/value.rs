@@ -94,12 +94,7 @@ impl ValueGates {
     /// that are about figures which its run can have.
     pub fn judge(&self, summary: &mut Summary, available: &AvailableFigures) {
         let own = self.gates.iter().filter(|gate| available.absence(gate.estimand_of(available.main())).is_none());
-        summary.gates = own.map(|gate| gate.judge(summary)).collect();
-        if summary.kind == Kind::Ping && summary.counts.lacks_due() {
-            for result in summary.gates.iter_mut().filter(|result| result.state == GateState::Kept) {
-                (result.state, result.reason) = (GateState::Undecided, Some(GateReason::NotSent));
-            }
-        }
+        summary.gates = own.map(|gate| gate.judge(summary).of_what_left(&[summary])).collect();
     }
 
     /// The outcome of the gates where no run could begin, since the target is silent: negative if there is a gate.
@@ -190,6 +185,17 @@ impl ExperimentGateResult {
 }
 
 impl ValueGateResult {
+    /// Is not kept if too many due probes of one of `runs` never left.
+    fn of_what_left(self, runs: &[&Summary]) -> ValueGateResult {
+        let lacks = |run: &&Summary| run.kind == Kind::Ping && run.counts.lacks_due();
+        match self.state {
+            GateState::Kept if runs.iter().any(lacks) => {
+                ValueGateResult { state: GateState::Undecided, reason: Some(GateReason::NotSent), ..self }
+            }
+            _ => self,
+        }
+    }
+
     /// The warning that it is undecided, if it is.
     pub fn undecided_warning(&self) -> Option<Caveat> {
         if self.state != GateState::Undecided {
@@ -352,11 +358,12 @@ impl ValueGate {
         let finite = blocks.iter().map(Vec::len).sum::<usize>();
         let (summary, first) = runs[0];
         let factors = summary.experiment.as_ref().map(|experiment| condition_words(&experiment.factors));
-        let judged = |result| JudgedRuns {
+        let summaries: Vec<&Summary> = runs.iter().map(|(summary, _)| *summary).collect();
+        let judged = |result: ValueGateResult| JudgedRuns {
             name: factors.clone().unwrap_or_default(),
             runs: runs.len(),
             kind: summary.kind,
-            result,
+            result: result.of_what_left(&summaries),
         };
         if finite < runs.len() {
             let (state, reason) = match self.state(RunFigure::Infinite) {
@@ -369,7 +376,7 @@ impl ValueGate {
         let MeanOfRuns { mean, interval, .. } = MeanOfRuns::of(blocks, is_share, CONFIDENCE);
         let bounds = interval.map(|ends| (ends.low, ends.high)).unwrap_or_default();
         let state = self.state_between(bounds.0, bounds.1);
-        let is_short = || runs.iter().any(|(summary, _)| is_short(first.estimand, summary));
+        let is_short = || summaries.iter().any(|summary| is_short(first.estimand, summary));
         let (state, reason, bounds) = match state {
             GateState::Undecided => (state, Some(GateReason::BothSides), bounds),
             // The quantiles of short runs are too near to the median.
@@ -740,6 +747,10 @@ mod tests {
         let worst = &found[1].worst.as_ref().expect("runs").result;
         assert!(worst.bounds.0 < worst.value && worst.value < worst.bounds.1, "{worst:?}");
         assert_eq!((worst.reason, found[1].runs), (Some(GateReason::BothSides), 60));
+        let mut refused = runs;
+        refused[0].counts.send_failed = 2;
+        let first = &gates.over_runs(Kind::Ping, &refused, 0)[0];
+        assert_eq!((first.state(), first.reason()), (GateState::Undecided, Some(GateReason::NotSent)));
     }
 
     #[test]
