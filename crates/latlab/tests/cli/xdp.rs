@@ -304,9 +304,9 @@ fn foreign_packets_at_the_queue_neither_disturb_nor_count() {
         flood.join().expect("no panic")
     });
     assert!(sent > 1_000, "{sent} packets are no flood");
-    let document = running.finishes_measured().json();
+    // On a busy machine the flood may fill a ring, and lost probes are a fatal caveat from 1 % on.
+    let document = running.exits_with_one_of(&[0, 4]).json();
     let [answered, sent] = ["answered", "sent"].map(|name| document[name].as_u64().expect("a count"));
-    // On a busy machine the flood may fill a ring.
     assert!(answered * 100 > sent * 95, "{document}");
     let run = &manifest(&only_recording(ends.home.path()))["run"];
     assert_eq!(run["strays"], serde_json::json!({}), "{run}");
