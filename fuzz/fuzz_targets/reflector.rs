@@ -109,7 +109,7 @@ impl World {
         let key = script.keyed.then(|| PreSharedKey::from_reader("fuzz", SETUP_LINE).expect("a key"));
         let mut reflector = SessionReflector::new(limits, key.as_ref(), [3; 32]);
         if script.supports_streams {
-            reflector.set_supported_terms(StreamTerms { batched: true, unchecked: true });
+            reflector.set_supported_terms(SocketTerms { batched: true, unchecked: true, stamped: true });
         }
         World {
             reflector,
@@ -155,7 +155,7 @@ impl World {
                     interval: Nanos(i64::from(interval)),
                     duration: Nanos::from_millis(i64::from(duration_ms)),
                     idle: Nanos::from_millis(i64::from(idle_ms)),
-                    stream: StreamTerms { batched: flags & 1 != 0, unchecked: flags & 2 != 0 },
+                    socket: SocketTerms { batched: flags & 1 != 0, unchecked: flags & 2 != 0, stamped: flags & 32 != 0 },
                     down: flags & 4 != 0,
                     confirms: flags & 8 != 0,
                     in_driver: flags & 16 != 0,

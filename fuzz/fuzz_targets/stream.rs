@@ -50,7 +50,7 @@ fn open(key: Option<&PreSharedKey>) -> (SessionReflector, Accept, Option<Session
         interval: Nanos::ZERO,
         duration: second,
         idle: second,
-        stream: StreamTerms::NONE,
+        socket: SocketTerms::NONE,
         down: false,
         confirms: true,
         in_driver: false,

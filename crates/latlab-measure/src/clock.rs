@@ -39,6 +39,52 @@ fn anchor_once() -> ClockAnchor {
     ClockAnchor { monotonic_ns: first + (last - first) / 2, realtime_ns, boottime_ns, tai_ns, width_ns: last - first }
 }
 
+/// CLOCK_REALTIME less CLOCK_MONOTONIC, for the kernel's stamps. It changes only when a clock is set: both clocks are slewed
+/// alike.
+#[derive(Clone, Copy, Debug)]
+pub struct RealtimeOffset {
+    offset_ns: i64,
+    /// Half the time between the two readings of CLOCK_MONOTONIC, rounded up.
+    error_ns: i64,
+}
+
+impl RealtimeOffset {
+    /// The narrowest of a few readings.
+    pub fn read() -> RealtimeOffset {
+        (0..5).map(|_| RealtimeOffset::read_once()).min_by_key(|read| read.error_ns).expect("five readings")
+    }
+
+    #[inline]
+    fn read_once() -> RealtimeOffset {
+        let first = latlab_sys::clock::monotonic_ns();
+        let realtime_ns = latlab_sys::clock::realtime_ns();
+        let width = latlab_sys::clock::monotonic_ns() - first;
+        RealtimeOffset { offset_ns: realtime_ns - (first + width / 2), error_ns: width / 2 + 1 }
+    }
+
+    /// Reads again. False if a clock was set since: a stamp between both readings is of an unknown side.
+    #[inline]
+    pub fn holds(&mut self) -> bool {
+        let now = RealtimeOffset::read_once();
+        let holds = (now.offset_ns - self.offset_ns).abs() <= now.error_ns + self.error_ns;
+        if !holds {
+            *self = RealtimeOffset::read();
+        }
+        holds
+    }
+
+    /// `realtime_ns` on CLOCK_MONOTONIC.
+    #[inline]
+    pub fn to_monotonic<C>(self, realtime_ns: i64) -> Stamp<C> {
+        Stamp::from_nanos(realtime_ns - self.offset_ns)
+    }
+
+    /// The largest error of the result, in ns.
+    pub const fn error_ns(self) -> i64 {
+        self.error_ns
+    }
+}
+
 pub fn resolution() -> Nanos {
     Nanos(latlab_sys::clock::monotonic_resolution_ns())
 }
@@ -68,6 +114,17 @@ pub fn cost_ns<T>(mut work: impl FnMut() -> T) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_clock_that_was_set_is_noticed() {
+        let mut offset = RealtimeOffset::read();
+        assert!(offset.holds());
+        let at: Stamp<SenderClock> = offset.to_monotonic(latlab_sys::clock::realtime_ns());
+        assert!((Monotonic.now() - at).0 >= -offset.error_ns());
+        offset.offset_ns -= 1_000_000_000;
+        assert!(!offset.holds());
+        assert!(offset.holds(), "it follows");
+    }
 
     #[test]
     fn the_clock_goes_forward_and_the_anchor_is_narrow() {

@@ -39,12 +39,12 @@ fn datagrams() -> impl Strategy<Value = Vec<u8>> {
 
 fn terms() -> impl Strategy<Value = Terms> {
     let spans = (0..=i64::MAX, 0..=i64::MAX, 0..=i64::MAX);
-    (24..=u32::MAX, spans, any::<bool>(), any::<bool>()).prop_map(|(size_bytes, spans, batched, unchecked)| Terms {
+    (24..=u32::MAX, spans, any::<[bool; 3]>()).prop_map(|(size_bytes, spans, [batched, unchecked, stamped])| Terms {
         size_bytes,
         interval: Nanos(spans.0),
         duration: Nanos(spans.1),
         idle: Nanos(spans.2),
-        stream: StreamTerms { batched, unchecked },
+        socket: SocketTerms { batched, unchecked, stamped },
         down: batched && !unchecked,
         confirms: unchecked,
         in_driver: batched == unchecked,
@@ -196,7 +196,7 @@ proptest! {
     #[test]
     fn probes_and_answers_round_trip(
         session: u16, counter: u64, received_ns in 0..i64::MAX / 2, dwell_ns in 0..0xffff_ffffi64,
-        lead_ns in 0..0xffff_ffffi64, cpu: u16, size in 24..200usize, keyed: bool,
+        lead_ns in 0..0xffff_ffffi64, cpu: u16, size in 24..200usize, keyed: bool, counter_low: u32,
     ) {
         let key = keyed.then(|| TagKey::new(&[9; 16]));
         let mut datagram = vec![0; size];
@@ -207,7 +207,9 @@ proptest! {
 
         let received = Stamp::from_nanos(received_ns);
         let kernel_received = Some(received - Nanos(lead_ns));
-        let reflection = Reflection { session, counter, key, received, kernel_received };
+        let passage = Passage { counter_low, lag: Nanos(dwell_ns) };
+        let (stamped, sent) = (true, Some(passage));
+        let reflection = Reflection { session, counter, key, received, stamped, kernel_received, passage: sent };
         reflection.write(received + Nanos(dwell_ns), Some(cpu), &mut datagram);
         prop_assert!(ProbeHeader::parse(&datagram, MessageType::Probe).is_err());
         let facts = SealedAnswer::parse(&datagram).unwrap().open(key.as_ref(), counter).expect("genuine");
@@ -215,6 +217,7 @@ proptest! {
         prop_assert_eq!(facts.dwell, Some(Nanos(dwell_ns)));
         prop_assert_eq!(facts.received, (size >= FULL_STAMP_MIN_BYTES).then_some(received));
         prop_assert_eq!(facts.cpu, (size >= KERNEL_STAMP_MIN_BYTES).then_some(cpu));
+        prop_assert_eq!(facts.passage, (size >= PASSAGE_MIN_BYTES).then_some(passage));
         prop_assert_eq!(facts.kernel_lead, (size >= KERNEL_STAMP_MIN_BYTES).then_some(Nanos(lead_ns)));
     }
 

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use super::event::SpoolEvent;
+use super::event::{ProbeStamps, SpoolEvent};
 use super::tables::column::IntColumn;
 use super::tables::decode::Batch;
 use super::tables::encode::TableWriter;
@@ -14,7 +14,7 @@ use crate::units::{Nanos, SenderClock, Stamp};
 const NONE: i64 = i64::MIN;
 const NO_CPU: u16 = u16::MAX;
 
-/// A probe, in 72 bytes. What only an answer has is meaningful if the fate is that of an answered probe.
+/// A probe, in 96 bytes. What only an answer has is meaningful if the fate is that of an answered probe.
 #[derive(Clone, Copy, Debug)]
 struct BlockRow {
     fate: Fate,
@@ -26,6 +26,9 @@ struct BlockRow {
     reflector_sent: i64,
     rx_software: i64,
     reflector_rx_software: i64,
+    tx_sched: i64,
+    tx_software: i64,
+    reflector_tx_lag: i64,
     sent_cpu: u16,
     received_cpu: u16,
     reflector_cpu: u16,
@@ -71,6 +74,9 @@ impl ProbeBlock {
             reflector_sent: NONE,
             rx_software: NONE,
             reflector_rx_software: NONE,
+            tx_sched: NONE,
+            tx_software: NONE,
+            reflector_tx_lag: NONE,
             sent_cpu: NO_CPU,
             received_cpu: NO_CPU,
             reflector_cpu: NO_CPU,
@@ -87,6 +93,7 @@ impl ProbeBlock {
             }
             SpoolEvent::NotSent { seq, phase, due } => (seq, begun(Fate::NotSent, phase, Some(due), None)),
             SpoolEvent::Arrived { .. }
+            | SpoolEvent::Stamped(_)
             | SpoolEvent::Gap { .. }
             | SpoolEvent::TimedOut { .. }
             | SpoolEvent::Woke { .. }
@@ -139,6 +146,16 @@ impl ProbeBlock {
         true
     }
 
+    /// Enters stamps of a probe; they are not read without their probe.
+    pub(crate) fn stamp(&mut self, stamps: ProbeStamps) {
+        let place = (stamps.seq.0 - self.base) as usize;
+        let Some(row) = self.places.get_mut(place).and_then(Option::as_mut) else { return };
+        let or = |new: i64, old| if new == NONE { old } else { new };
+        row.tx_sched = or(nanos(stamps.tx_sched), row.tx_sched);
+        row.tx_software = or(nanos(stamps.tx_software), row.tx_software);
+        row.reflector_tx_lag = or(stamps.reflector_tx_lag.map_or(NONE, |lag| lag.0), row.reflector_tx_lag);
+    }
+
     /// Decides which places are rows. Returns the number of undecided probes, which get no row: unanswered, and sent less
     /// than a time-out before `horizon`.
     pub(crate) fn settle(&mut self, horizon: Option<Stamp<SenderClock>>) -> u64 {
@@ -176,14 +193,16 @@ impl ProbeBlock {
             received_ns: ints(C::ReceivedNs, |row| stamp(row.received)),
             reflector_received_ns: ints(C::ReflectorReceivedNs, |row| stamp(row.reflector_received)),
             reflector_sent_ns: ints(C::ReflectorSentNs, |row| stamp(row.reflector_sent)),
-            // Events do not carry the stamps that are null.
-            tx_sched_ns: ints(C::TxSchedNs, |_| None),
-            tx_software_ns: ints(C::TxSoftwareNs, |_| None),
+            tx_sched_ns: ints(C::TxSchedNs, |row| stamp(row.tx_sched)),
+            tx_software_ns: ints(C::TxSoftwareNs, |row| stamp(row.tx_software)),
+            // No event carries the stamps of a NIC.
             tx_hardware_ns: ints(C::TxHardwareNs, |_| None),
             rx_software_ns: ints(C::RxSoftwareNs, |row| stamp(row.rx_software)),
             rx_hardware_ns: ints(C::RxHardwareNs, |_| None),
             reflector_rx_software_ns: ints(C::ReflectorRxSoftwareNs, |row| stamp(row.reflector_rx_software)),
-            reflector_tx_software_ns: ints(C::ReflectorTxSoftwareNs, |_| None),
+            reflector_tx_software_ns: ints(C::ReflectorTxSoftwareNs, |row| {
+                stamp(row.reflector_sent).zip(stamp(row.reflector_tx_lag)).map(|(sent, lag)| sent.saturating_add(lag))
+            }),
             size_bytes: IntColumn { values: vec![i64::from(self.size_bytes); self.rows()], present: None },
             sent_cpu: ints(C::SentCpu, |row| cpu(row.sent_cpu)),
             received_cpu: ints(C::ReceivedCpu, |row| cpu(row.received_cpu)),

@@ -139,7 +139,7 @@ impl ProbeTally {
             SpoolEvent::Woke { phase: Phase::Warmup, .. } => (),
             SpoolEvent::Executed(execution) => self.count_execution(execution),
             SpoolEvent::Arrived { seq, received, .. } => self.count_answer(seq, received),
-            SpoolEvent::Printed(_) | SpoolEvent::Interval(_) => (),
+            SpoolEvent::Printed(_) | SpoolEvent::Interval(_) | SpoolEvent::Stamped(_) => (),
             SpoolEvent::Gap { .. } | SpoolEvent::TimedOut { .. } => (),
         }
     }

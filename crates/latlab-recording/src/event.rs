@@ -62,6 +62,8 @@ pub enum SpoolEvent {
         since: Stamp<SenderClock>,
         events: u64,
     },
+    /// The kernel's stamps of a probe that left, or of its answer.
+    Stamped(ProbeStamps),
     /// A closed loop stopped waiting for an answer.
     TimedOut {
         /// The probe without an answer.
@@ -88,6 +90,18 @@ pub enum SpoolEvent {
     Interval(StreamInterval),
 }
 
+/// Stamps that become known after a probe has left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProbeStamps {
+    pub seq: Seq,
+    /// Before the queueing discipline.
+    pub tx_sched: Option<Stamp<SenderClock>>,
+    /// In the driver.
+    pub tx_software: Option<Stamp<SenderClock>>,
+    /// From the reflector's send stamp to the stamp of its driver.
+    pub reflector_tx_lag: Option<Nanos>,
+}
+
 /// A word without a stamp: an instant 292 years before the origin of the clock.
 const NONE: i64 = i64::MIN;
 /// Counts of a run, and nanoseconds of a wait, are smaller: 2^48 probes, 78 hours.
@@ -104,6 +118,7 @@ const COUNTED: u64 = 9;
 /// Kind of an execution; 10 is a checksum.
 const EXECUTED: u64 = 11;
 const PRINTED: u64 = 12;
+const STAMPED: u64 = 13;
 /// 32 and 48 bits without a value: 4 billion drops in 100 ms, 78 hours of CPU time.
 const NO_DROPS: u32 = u32::MAX;
 const NO_CPU_TIME: u64 = (1 << 48) - 1;
@@ -144,6 +159,10 @@ impl SpoolEvent {
             SpoolEvent::Gap { since, events } => {
                 [head(5, Phase::Measure, None, None), 0, word(Some(since)), events, 0, 0, 0, 0]
             }
+            SpoolEvent::Stamped(ProbeStamps { seq, tx_sched, tx_software, reflector_tx_lag }) => {
+                let lag = reflector_tx_lag.map_or(NONE, |lag| lag.0) as u64;
+                [head(STAMPED, Phase::Measure, None, None), seq.0, word(tx_sched), word(tx_software), lag, 0, 0, 0]
+            }
             SpoolEvent::TimedOut { seq, waited } => {
                 [head(6, Phase::Measure, None, None), seq.0, waited.0 as u64, 0, 0, 0, 0, 0]
             }
@@ -158,7 +177,7 @@ impl SpoolEvent {
         }
     }
 
-    /// The instant of the event on the sender's clock; `None` for a time-out, which is a span, and for the intervals of a
+    /// The instant of the event on the sender's clock; `None` for a time-out, which is a span, for stamps, and for the intervals of a
     /// receiver, which are on another clock.
     #[inline]
     pub(super) fn at(self) -> Option<Stamp<SenderClock>> {
@@ -173,7 +192,9 @@ impl SpoolEvent {
             SpoolEvent::Interval(interval) if interval.end() == StreamEnd::Sender => {
                 Some(Stamp::from_nanos(interval.end_ns))
             }
-            SpoolEvent::Interval(_) | SpoolEvent::Printed(_) | SpoolEvent::TimedOut { .. } => None,
+            SpoolEvent::Interval(_) | SpoolEvent::Printed(_) | SpoolEvent::Stamped(_) | SpoolEvent::TimedOut { .. } => {
+                None
+            }
         }
     }
 
@@ -201,6 +222,12 @@ impl SpoolEvent {
             5 => SpoolEvent::Gap { since: stamp(a)?, events: Some(b).filter(|events| *events < COUNT_MAX)? },
             6 => SpoolEvent::TimedOut { seq, waited: Nanos(Some(a).filter(|waited| *waited < COUNT_MAX)? as i64) },
             7 => SpoolEvent::Woke { seq, phase, due: stamp(a)?, woke: stamp(b)?, cpu, via: *Via::ALL.get(c as usize)? },
+            STAMPED => SpoolEvent::Stamped(ProbeStamps {
+                seq: Seq(Some(seq.0).filter(|seq| *seq < COUNT_MAX)?),
+                tx_sched: stamp(a),
+                tx_software: stamp(b),
+                reflector_tx_lag: Some(c as i64).filter(|lag| (0..1 << 32).contains(lag)).map(Nanos),
+            }),
             EXECUTED => SpoolEvent::Executed(execution_from_words(words)?),
             PRINTED => {
                 let seq = Seq(Some(seq.0).filter(|seq| *seq < COUNT_MAX)?);
@@ -346,6 +373,12 @@ mod tests {
             },
             SpoolEvent::Executed(EXECUTION),
             SpoolEvent::Printed(PrintedNumber { seq: Seq(COUNT_MAX - 1), metric: 7, bits: (-0.5_f64).to_bits() }),
+            SpoolEvent::Stamped(ProbeStamps {
+                seq: Seq(COUNT_MAX - 1),
+                tx_sched: Some(at),
+                tx_software: None,
+                reflector_tx_lag: Some(Nanos((1 << 32) - 1)),
+            }),
         ];
         for event in events {
             assert_eq!(SpoolEvent::from_words(event.to_words()), Some(event));
@@ -386,6 +419,7 @@ mod tests {
             [COUNTED, 0, far, 2, 0, 0, 0, 0],
             [EXECUTED, COUNT_MAX, 1, 2, 0, 0, 0, 0],
             [PRINTED, COUNT_MAX, 0, 0, 0, 0, 0, 0],
+            [STAMPED, COUNT_MAX, 0, 0, 0, 0, 0, 0],
             [EXECUTED, 0, 1, far, 0, 0, 0, 0],
             [EXECUTED, 0, 1, 2, STAMP_MAX, 0, 0, 0],
             [EXECUTED | 3 << 16, 0, 1, 2, 0, 0, 0, 0],

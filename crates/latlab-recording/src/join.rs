@@ -40,7 +40,7 @@ pub(crate) struct JoinRules {
     pub(crate) timeout: Nanos,
     pub(crate) size_bytes: u32,
     pub(crate) horizon: Horizon,
-    /// Probes in a block, and so most rows of a row group; the joiner needs 10 MiB for a block of the usual size.
+    /// Probes in a block, and so most rows of a row group; the joiner needs 13 MiB for a block of the usual size.
     pub(crate) block_probes: usize,
 }
 
@@ -134,6 +134,7 @@ impl ProbeJoin {
                 }
                 next_expected = next_expected.max(seq.0.saturating_add(1));
             }
+            Some(SpoolEvent::Stamped(stamps)) if members.contains(&stamps.seq.0) => block.stamp(stamps),
             Some(event) if departed(event).is_some_and(|seq| members.contains(&seq.0)) => block.depart(event),
             _ => (),
         })
@@ -179,6 +180,9 @@ impl FirstPass {
                 Some(range) => range.last = index,
                 None => self.counts.orphan_answers += 1,
             },
+            SpoolEvent::Stamped(stamps) => {
+                self.ranges.entry(stamps.seq.0 / self.block_probes).and_modify(|range| range.last = index);
+            }
             SpoolEvent::Gap { events, .. } => self.counts.gap_events += events,
             SpoolEvent::TimedOut { seq, waited } if self.measuring => {
                 let spent =
@@ -213,6 +217,7 @@ fn departed(event: SpoolEvent) -> Option<Seq> {
             Some(seq)
         }
         SpoolEvent::Arrived { .. }
+        | SpoolEvent::Stamped(_)
         | SpoolEvent::Gap { .. }
         | SpoolEvent::TimedOut { .. }
         | SpoolEvent::Woke { .. }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 
-use super::event::SpoolEvent;
+use super::event::{ProbeStamps, SpoolEvent};
 use super::join::{Horizon, JoinCounts, JoinRules, ProbeJoin, SpooledWakeups};
 use super::spool::{self, Spool};
 use super::tables::probes::ProbeColumn;
@@ -29,6 +29,8 @@ enum Step {
     Swallow,
     /// An answer to the probe so many before the newest.
     Answer(u64),
+    /// Stamps of the probe so many before the newest.
+    Stamp(u64),
     TimeOut,
 }
 
@@ -40,6 +42,7 @@ fn steps() -> impl Strategy<Value = Vec<(Step, i64)>> {
         1 => Just(Step::Swallow),
         7 => (0u64..4).prop_map(Step::Answer),
         2 => (0u64..60).prop_map(Step::Answer),
+        4 => (0u64..9).prop_map(Step::Stamp),
         1 => Just(Step::TimeOut),
     ];
     proptest::collection::vec((step, 0i64..20), 0..120)
@@ -62,6 +65,14 @@ fn events_of(steps: &[(Step, i64)]) -> Vec<SpoolEvent> {
             Step::TimeOut => {
                 let seq = Seq(next.saturating_sub(1));
                 events.push(SpoolEvent::TimedOut { seq, waited: Nanos(*pause) });
+                None
+            }
+            Step::Stamp(back) => {
+                events.extend(next.checked_sub(1 + back).map(|seq| {
+                    let (tx_sched, tx_software) = ((*pause > 3).then_some(at), (*pause > 9).then_some(at));
+                    let reflector_tx_lag = (*pause > 6).then_some(Nanos(*pause));
+                    SpoolEvent::Stamped(ProbeStamps { seq: Seq(seq), tx_sched, tx_software, reflector_tx_lag })
+                }));
                 None
             }
             Step::Answer(back) => {
@@ -112,7 +123,7 @@ fn blank(seq: Seq, phase: Phase, due: Option<Stamp<SenderClock>>, fate: Fate) ->
 fn naive(events: &[SpoolEvent], cut: bool) -> (Vec<ProbeRecord>, JoinCounts) {
     let mut rows: BTreeMap<Seq, ProbeRecord> = BTreeMap::new();
     let mut counts = JoinCounts::default();
-    let mut next_expected = Seq(0);
+    let (mut next_expected, mut lags) = (Seq(0), BTreeMap::new());
     for event in events {
         if !matches!(event, SpoolEvent::NotSent { .. }) {
             counts.latest = counts.latest.max(event.at());
@@ -131,6 +142,13 @@ fn naive(events: &[SpoolEvent], cut: bool) -> (Vec<ProbeRecord>, JoinCounts) {
             }
             SpoolEvent::Woke { .. } | SpoolEvent::Executed(_) | SpoolEvent::Printed(_) | SpoolEvent::Interval(_) => (),
             SpoolEvent::Gap { events, .. } => counts.gap_events += events,
+            SpoolEvent::Stamped(stamps) => {
+                if let Some(row) = rows.get_mut(&stamps.seq) {
+                    row.kernel.tx_sched = stamps.tx_sched.or(row.kernel.tx_sched);
+                    row.kernel.tx_software = stamps.tx_software.or(row.kernel.tx_software);
+                    lags.extend(stamps.reflector_tx_lag.map(|lag| (stamps.seq, lag)));
+                }
+            }
             SpoolEvent::TimedOut { seq, waited } => {
                 let refused = rows.get(&seq).is_some_and(|row| row.fate == Fate::SendFailed);
                 if rows.values().any(|row| row.phase == Phase::Measure) {
@@ -146,6 +164,9 @@ fn naive(events: &[SpoolEvent], cut: bool) -> (Vec<ProbeRecord>, JoinCounts) {
                 next_expected = next_expected.max(Seq(seq.0 + 1));
             }
         }
+    }
+    for (seq, row) in &mut rows {
+        row.kernel.reflector_tx_software = row.reflector_sent.zip(lags.get(seq)).map(|(sent, lag)| sent + *lag);
     }
     let undecided =
         |row: &ProbeRecord| cut && row.fate == Fate::Lost && row.sent.map(|sent| sent + TIMEOUT) > counts.latest;
@@ -166,7 +187,7 @@ fn take(row: &mut ProbeRecord, event: SpoolEvent, out_of_order: bool) {
     row.fate = if in_time { Fate::Answered } else { Fate::Late };
     row.received = Some(received);
     (row.reflector_received, row.reflector_sent) = (reflector_received, reflector_sent);
-    row.kernel = KernelStamps { rx_software, reflector_rx_software, ..KernelStamps::default() };
+    row.kernel = KernelStamps { rx_software, reflector_rx_software, ..row.kernel };
     (row.received_cpu, row.reflector_cpu) = (cpu, reflector_cpu);
     row.reordered = out_of_order;
 }

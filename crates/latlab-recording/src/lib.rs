@@ -48,7 +48,7 @@ mod writer;
 pub use conclude::mark_failed;
 pub use drain::{ProbeCounts, RecordingProgress};
 pub use error::RecordingError;
-pub use event::SpoolEvent;
+pub use event::{ProbeStamps, SpoolEvent};
 pub use host_spool::HostLog;
 pub use import::ImportWriter;
 pub use live_delays::{LiveDelays, LiveSecond, SECONDS_KEPT};

@@ -10,8 +10,8 @@ use super::checksums::TableChecksums;
 use crate::diagnostics::{Caveat, names_full_disk};
 use crate::facts::{
     ClockAnchor, ClockRelation, CommandLine, ConnectionFacts, DdsFacts, ExperimentFacts, HostFacts, ImportFacts,
-    Instrument, LoadReport, RateSearchFacts, ReflectorReport, SettingFacts, StageFacts, StreamFacts, WakeupFacts,
-    XdpFacts,
+    Instrument, LoadReport, RateSearchFacts, ReflectorReport, SettingFacts, StageFacts, StampFacts, StreamFacts,
+    WakeupFacts, XdpFacts,
 };
 use crate::metric::Metric;
 use crate::plan::{Kind, RunSpec};
@@ -206,6 +206,9 @@ pub struct RunFacts {
     /// How threads slept; null if none did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wakeup: Option<WakeupFacts>,
+    /// The kernel's stamps; null without them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stamps: Option<StampFacts>,
     /// Peak of latlab's resident memory in a run of a command: no execution has less.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub own_resident_bytes: Option<i64>,

@@ -64,6 +64,9 @@ impl PossibleValues {
             SpoolEvent::Interval(interval) => self.check_interval(&interval, 0).is_ok(),
             // A gap may have no instant, and a time-out is a span.
             SpoolEvent::Printed(_) | SpoolEvent::Gap { .. } | SpoolEvent::TimedOut { .. } => true,
+            SpoolEvent::Stamped(stamps) => {
+                [stamps.tx_sched, stamps.tx_software].into_iter().flatten().all(|at| is_within(at.as_nanos()))
+            }
         }
     }
 

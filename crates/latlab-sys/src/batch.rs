@@ -14,7 +14,7 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr::{self, NonNull};
 
 use crate::address::Address;
-use crate::datagram::{local_address, put};
+use crate::control::{CONTROL_BYTES, Control, put, received};
 use crate::length;
 
 /// Memory that headers for the kernel point to: it neither moves nor grows.
@@ -45,19 +45,6 @@ impl<T> Drop for Fixed<T> {
         drop(unsafe { Box::from_raw(self.0.as_ptr()) });
     }
 }
-
-/// Control data of a datagram: packet information of either family (40 bytes) and the size of merged datagrams (24).
-#[derive(Clone, Copy)]
-#[repr(C, align(8))]
-struct Control([u8; CONTROL_BYTES]);
-
-const CONTROL_BYTES: usize = 128;
-// SAFETY: CMSG_SPACE is a computation without side effects.
-const _: () = assert!(
-    unsafe { libc::CMSG_SPACE(size_of::<libc::in6_pktinfo>() as u32) + libc::CMSG_SPACE(size_of::<c_int>() as u32) }
-        as usize
-        <= CONTROL_BYTES
-);
 
 /// Sends many datagrams with one call.
 pub struct SendBatch {
@@ -128,7 +115,7 @@ impl SendBatch {
 /// [sendmsg(2)](https://man7.org/linux/man-pages/man2/sendmsg.2.html), UDP_SEGMENT
 /// ([udp(7)](https://man7.org/linux/man-pages/man7/udp.7.html), Linux 4.18)
 pub fn send_segmented(socket: BorrowedFd<'_>, bytes: &[u8], segment: u16, peer: Option<&Address>) -> io::Result<usize> {
-    let mut control = Control([0; CONTROL_BYTES]);
+    let mut control = Control::empty();
     let mut part = libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
     // SAFETY: numbers and pointers, for which zero is valid.
     let mut message: libc::msghdr = unsafe { zeroed() };
@@ -192,7 +179,7 @@ impl ReceiveBatch {
         // SAFETY: as above.
         let messages = Fixed::new(vec![unsafe { zeroed::<libc::mmsghdr>() }; most]);
         let names = Fixed::new(vec![Address::empty(); most]);
-        let controls = Fixed::new(vec![Control([0; CONTROL_BYTES]); most]);
+        let controls = Fixed::new(vec![Control::empty(); most]);
         for index in 0..most {
             // SAFETY: all of these are in memory that does not move while this value exists and has no other owner.
             unsafe {
@@ -296,33 +283,14 @@ impl ReceiveBatch {
             name.set_length(message.msg_hdr.msg_namelen);
             let (local, segment) = match message.msg_hdr.msg_controllen {
                 0 => (None, None),
-                _ => (local_address(&message.msg_hdr), segment_of(&message.msg_hdr)),
+                _ => {
+                    let received = received(&message.msg_hdr);
+                    (received.local, received.segment)
+                }
             };
             Some(Arrived { bytes, peer: name, local, segment })
         }
     }
-}
-
-/// The length of merged datagrams in the control messages (UDP_GRO,
-/// [udp(7)](https://man7.org/linux/man-pages/man7/udp.7.html)).
-///
-/// # Safety
-/// A receive call must have filled `message`, and its control buffer must still be alive.
-unsafe fn segment_of(message: &libc::msghdr) -> Option<usize> {
-    // SAFETY: by contract the header describes a live control buffer.
-    let mut header = unsafe { libc::CMSG_FIRSTHDR(message) };
-    while !header.is_null() {
-        // SAFETY: the macros return headers inside the buffer only, and the content follows its header.
-        let (kind, content) = unsafe { (((*header).cmsg_level, (*header).cmsg_type), libc::CMSG_DATA(header)) };
-        if kind == (libc::IPPROTO_UDP, libc::UDP_GRO) {
-            // SAFETY: the kernel wrote a number there; no alignment is assumed.
-            let segment = unsafe { content.cast::<c_int>().read_unaligned() };
-            return usize::try_from(segment).ok().filter(|segment| *segment > 0);
-        }
-        // SAFETY: as for the first header.
-        header = unsafe { libc::CMSG_NXTHDR(message, header) };
-    }
-    None
 }
 
 #[cfg(test)]

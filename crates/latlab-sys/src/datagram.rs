@@ -8,11 +8,12 @@
 
 use std::ffi::c_int;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::IpAddr;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr;
 
 use crate::address::Address;
+use crate::control::{CONTROL_BYTES, Control, put, received};
 use crate::length;
 
 /// Sends to the connected peer. [send(2)](https://man7.org/linux/man-pages/man2/send.2.html)
@@ -124,24 +125,18 @@ pub struct Envelope {
     pub peer: Address,
     /// The local address; `None` if the socket does not report it (`socket::report_local_address`).
     pub local: Option<IpAddr>,
+    /// The kernel's receive stamp on CLOCK_REALTIME; `None` unless the socket stamps (`stamps::request`).
+    pub received_ns: Option<i64>,
 }
 
 impl Envelope {
     /// Space for addresses that the kernel writes.
     pub const fn empty() -> Envelope {
-        Envelope { peer: Address::empty(), local: None }
+        Envelope { peer: Address::empty(), local: None, received_ns: None }
     }
 }
 
-/// Space for one control message with the packet information of either family, aligned for its header.
-#[repr(C, align(8))]
-struct Control([u8; CONTROL_BYTES]);
-
-const CONTROL_BYTES: usize = 64;
-// SAFETY: CMSG_SPACE is a computation without side effects.
-const _: () = assert!(unsafe { libc::CMSG_SPACE(size_of::<libc::in6_pktinfo>() as u32) } as usize <= CONTROL_BYTES);
-
-/// Receives on a socket that is bound to all addresses, and stores both addresses.
+/// Receives from any peer, and stores both addresses and the kernel's stamp.
 /// [recvmsg(2)](https://man7.org/linux/man-pages/man2/recvmsg.2.html)
 pub fn receive_envelope(socket: BorrowedFd<'_>, buffer: &mut [u8], envelope: &mut Envelope) -> io::Result<usize> {
     receive_envelope_with(socket, buffer, envelope, 0)
@@ -159,7 +154,7 @@ fn receive_envelope_with(
     envelope: &mut Envelope,
     flags: c_int,
 ) -> io::Result<usize> {
-    let mut control = Control([0; CONTROL_BYTES]);
+    let mut control = Control::empty();
     let mut part = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
     let mut message = message(&mut part, &mut control);
     let (name, name_length) = envelope.peer.places();
@@ -169,7 +164,8 @@ fn receive_envelope_with(
     // SAFETY: every pointer in `message` is to an exclusive value that outlives the call, with its length.
     let bytes = length(unsafe { libc::recvmsg(socket.as_raw_fd(), &mut message, flags) })?;
     // SAFETY: the kernel has filled `message` and its control buffer in the call above.
-    envelope.local = unsafe { local_address(&message) };
+    let received = unsafe { received(&message) };
+    (envelope.local, envelope.received_ns) = (received.local, received.stamp_ns);
     envelope.peer.set_length(message.msg_namelen);
     Ok(bytes)
 }
@@ -178,7 +174,7 @@ fn receive_envelope_with(
 /// sleeping. [sendmsg(2)](https://man7.org/linux/man-pages/man2/sendmsg.2.html)
 pub fn send_envelope_now(socket: BorrowedFd<'_>, datagram: &[u8], envelope: &Envelope) -> io::Result<usize> {
     let Some(local) = envelope.local else { return send_to_now(socket, datagram, &envelope.peer) };
-    let mut control = Control([0; CONTROL_BYTES]);
+    let mut control = Control::empty();
     let mut part = libc::iovec { iov_base: datagram.as_ptr().cast_mut().cast(), iov_len: datagram.len() };
     let mut message = message(&mut part, &mut control);
     // SAFETY: `message` has a live control buffer of `CONTROL_BYTES`, enough for one header and either packet information.
@@ -190,7 +186,7 @@ pub fn send_envelope_now(socket: BorrowedFd<'_>, datagram: &[u8], envelope: &Env
     length(unsafe { libc::sendmsg(socket.as_raw_fd(), &message, libc::MSG_DONTWAIT) })
 }
 
-fn message(part: &mut libc::iovec, control: &mut Control) -> libc::msghdr {
+pub(crate) fn message(part: &mut libc::iovec, control: &mut Control) -> libc::msghdr {
     // SAFETY: a message header is numbers and pointers, for which zero is valid. It is zeroed since musl's has private
     // padding fields.
     let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
@@ -199,37 +195,6 @@ fn message(part: &mut libc::iovec, control: &mut Control) -> libc::msghdr {
     message.msg_control = control.0.as_mut_ptr().cast();
     message.msg_controllen = CONTROL_BYTES as _;
     message
-}
-
-/// The local address in the control messages. [cmsg(3)](https://man7.org/linux/man-pages/man3/cmsg.3.html)
-///
-/// # Safety
-/// A receive call must have filled `message`, and its control buffer must still be alive.
-pub(crate) unsafe fn local_address(message: &libc::msghdr) -> Option<IpAddr> {
-    // SAFETY: by contract the header describes a live control buffer.
-    let mut header = unsafe { libc::CMSG_FIRSTHDR(message) };
-    while !header.is_null() {
-        // SAFETY: the macros return headers inside the buffer only.
-        let kind = unsafe { ((*header).cmsg_level, (*header).cmsg_type) };
-        // SAFETY: as above; the content follows its header.
-        let content = unsafe { libc::CMSG_DATA(header) };
-        match kind {
-            (libc::IPPROTO_IP, libc::IP_PKTINFO) => {
-                // SAFETY: the kernel wrote this struct there; any bits are valid, and no alignment is assumed.
-                let seen = unsafe { content.cast::<libc::in_pktinfo>().read_unaligned() };
-                return Some(IpAddr::V4(Ipv4Addr::from(u32::from_be(seen.ipi_spec_dst.s_addr))));
-            }
-            (libc::IPPROTO_IPV6, libc::IPV6_PKTINFO) => {
-                // SAFETY: as above.
-                let seen = unsafe { content.cast::<libc::in6_pktinfo>().read_unaligned() };
-                return Some(IpAddr::V6(Ipv6Addr::from(seen.ipi6_addr.s6_addr)));
-            }
-            _ => {}
-        }
-        // SAFETY: as for the first header.
-        header = unsafe { libc::CMSG_NXTHDR(message, header) };
-    }
-    None
 }
 
 /// Writes `local` as the only control message and returns the length of all control data.
@@ -253,24 +218,6 @@ unsafe fn put_local_address(message: &libc::msghdr, local: IpAddr) -> usize {
             // SAFETY: as above.
             unsafe { put(message, libc::IPPROTO_IPV6, libc::IPV6_PKTINFO, own) }
         }
-    }
-}
-
-/// Writes one control message and returns its length. [cmsg(3)](https://man7.org/linux/man-pages/man3/cmsg.3.html)
-///
-/// # Safety
-/// As [`put_local_address`], and `content` must fit into the buffer.
-pub(crate) unsafe fn put<T: Copy>(message: &libc::msghdr, level: c_int, kind: c_int, content: T) -> usize {
-    let bytes = size_of::<T>() as u32;
-    // SAFETY: by contract the buffer is alive, aligned and large enough, so the first header exists and the content fits
-    // after it; the two length macros are computations without side effects.
-    unsafe {
-        let header = libc::CMSG_FIRSTHDR(message);
-        (*header).cmsg_level = level;
-        (*header).cmsg_type = kind;
-        (*header).cmsg_len = libc::CMSG_LEN(bytes) as _;
-        libc::CMSG_DATA(header).cast::<T>().write_unaligned(content);
-        libc::CMSG_SPACE(bytes) as usize
     }
 }
 

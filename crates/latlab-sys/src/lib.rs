@@ -11,6 +11,7 @@ pub mod batch;
 pub mod bpf;
 pub mod clock;
 pub mod connection;
+mod control;
 pub mod cpu_time;
 pub mod datagram;
 pub mod errno;
@@ -22,6 +23,7 @@ pub mod scheduler;
 pub mod sleep;
 pub mod socket;
 pub mod spawn;
+pub mod stamps;
 pub mod xdp;
 
 /// The result of a call that returns −1 and sets `errno` on failure.

@@ -21,7 +21,7 @@ use latlab::transport::{
     BurstTransport, Packets, SendModeError, Transport, UdpReflector, UdpStream, UdpTransport, WaitStrategy,
 };
 use latlab::units::{Nanos, Stamp};
-use latlab::wire::StreamTerms;
+use latlab::wire::SocketTerms;
 
 #[allow(dead_code, reason = "shared with tests of the binary")]
 mod scheduling;
@@ -30,7 +30,7 @@ use scheduling::precedence;
 
 const WAITING: WaitStrategy = WaitStrategy::Until { busy_poll: false };
 const SECOND: Nanos = Nanos::from_secs(1);
-const BATCHED: StreamTerms = StreamTerms { batched: true, unchecked: false };
+const BATCHED: SocketTerms = SocketTerms { batched: true, unchecked: false, stamped: false };
 static NEVER: AtomicBool = AtomicBool::new(false);
 
 /// Runs `story` with a reflector on the address `loopback`.
@@ -74,8 +74,8 @@ fn params(size: u32) -> SessionParams {
     SessionParams::new("loopback", nonce, size, Schedule::Closed, None, SECOND)
 }
 
-fn session(transport: &mut impl Transport, key: &PreSharedKey, size: u32, stream: StreamTerms) -> NativeSession {
-    open(transport, &Monotonic, Some(key), &params(size).with_stream(stream), &NEVER).expect("a session")
+fn session(transport: &mut impl Transport, key: &PreSharedKey, size: u32, stream: SocketTerms) -> NativeSession {
+    open(transport, &Monotonic, Some(key), &params(size).with_socket(stream), &NEVER).expect("a session")
 }
 
 fn stream(
@@ -83,11 +83,11 @@ fn stream(
     key: &PreSharedKey,
     size: u32,
     sending: SenderSocketOptions,
-    terms: StreamTerms,
+    terms: SocketTerms,
 ) -> StreamSender<UdpStream, Monotonic> {
     let mut transport = UdpStream::open(&PathSpec::SYSTEM, peer, WAITING, sending).expect("a path");
     let session = session(&mut transport, key, size, terms);
-    assert_eq!(session.terms().stream, terms, "granted");
+    assert_eq!(session.terms().socket, terms, "granted");
     StreamSender::measured(transport, Monotonic, UpStream::with_options(session, sending)).expect("armed")
 }
 
@@ -139,7 +139,7 @@ fn socket_drops_count_merged_buffers_after_merged_buffers_have_arrived() {
             merged
         };
         assert!(!merged(SendMode::Sendmmsg, BATCHED), "nothing merges those on loopback");
-        assert!(!merged(SendMode::Gso, StreamTerms::NONE), "it was not requested");
+        assert!(!merged(SendMode::Gso, SocketTerms::NONE), "it was not requested");
         assert!(merged(SendMode::Gso, BATCHED));
     });
 }
@@ -150,9 +150,9 @@ fn packets_without_a_checksum_are_taken_while_a_session_asks_for_it() {
     for (loopback, always_taken) in [("127.0.0.1:0", true), ("[::1]:0", false)] {
         served(loopback, WaitMode::Block, &key, |peer| {
             for (terms, taken) in [
-                (StreamTerms { batched: true, unchecked: true }, true),
-                (StreamTerms { batched: false, unchecked: true }, true),
-                (StreamTerms::NONE, always_taken),
+                (SocketTerms { batched: true, unchecked: true, stamped: false }, true),
+                (SocketTerms { batched: false, unchecked: true, stamped: false }, true),
+                (SocketTerms::NONE, always_taken),
             ] {
                 let sending =
                     SenderSocketOptions { mode: SendMode::Sendmmsg, checksum: false, ..SenderSocketOptions::PLAIN };
@@ -181,7 +181,7 @@ fn probes_are_answered_while_a_stream_session_is_open() {
     let key = PreSharedKey::generate().expect("chance");
     served("127.0.0.1:0", WaitMode::Block, &key, |peer| {
         let mut transport = UdpTransport::open(&PathSpec::SYSTEM, peer, WAITING).expect("a path");
-        let mut probing = session(&mut transport, &key, 64, StreamTerms::NONE);
+        let mut probing = session(&mut transport, &key, 64, SocketTerms::NONE);
         let mut answered = |seq: u64| {
             transport.send(probing.encode(Seq(seq))).expect("sent");
             let mut buffer = [0; 256];

@@ -11,7 +11,7 @@ use super::stream::StreamError;
 use crate::agent::AgentError;
 use crate::diagnostics::{Explain, Failure};
 use crate::host::HostError;
-use crate::plan::Via;
+use crate::plan::{StampLayer, Via};
 use crate::recording::RecordingError;
 use crate::session::{KeyError, LoadsError, ReflectorProcessError, SessionError};
 use crate::transport::{SendModeError, TransportError, explain_broken};
@@ -65,6 +65,9 @@ pub enum MeasureError {
         #[source]
         source: io::Error,
     },
+    /// The kernel does not stamp, or latlab cannot read the stamps.
+    #[error("cannot take stamps of the {}", layer.word())]
+    Stamps { layer: StampLayer, source: io::Error },
     /// A thread of `latlab wakeup` cannot sleep.
     #[error("cannot sleep via `{}`", via.word())]
     Sleep {
@@ -112,6 +115,10 @@ impl Explain for MeasureError {
             MeasureError::Thread(source) => {
                 failure.because(explain(source)).hint("free memory, or raise the limit of processes (`ulimit -u`)")
             }
+            MeasureError::Stamps { layer: StampLayer::Nic, .. } => failure
+                .because("this version of latlab reads the stamps of kernels only")
+                .hint("`--stamps kernel` divides the delay up to the drivers"),
+            MeasureError::Stamps { source, .. } => failure.because(explain(source)).hint("leave out `--stamps`"),
             MeasureError::Sleep { source, .. } => {
                 failure.because(explain(source)).hint("`--via clock_nanosleep` needs no file descriptor")
             }

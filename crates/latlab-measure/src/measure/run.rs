@@ -20,7 +20,7 @@ use crate::recording::{
 use crate::session::{self, NativeSession, PreSharedKey, SessionParams, random_bytes};
 use crate::transport::{OpenPath, PathTransport, TransportError, TransportFamily, frame_payload_bytes};
 use crate::units::{Nanos, SenderClock, Stamp};
-use crate::wire::StreamTerms;
+use crate::wire::SocketTerms;
 
 #[derive(Clone, Copy, Debug)]
 pub struct RecordingTarget<'a> {
@@ -315,20 +315,22 @@ pub(super) struct SessionTraffic {
     pub size_bytes: u32,
     pub schedule: Schedule,
     pub timeout: Nanos,
-    /// How packets of a stream are sent and received.
-    pub stream: StreamTerms,
+    /// How the peer's socket receives.
+    pub socket: SocketTerms,
     /// The least gap between packets of a down-stream.
     pub down_gap: Option<Nanos>,
 }
 
 impl SessionTraffic {
     pub(super) fn probes(ping: &PingSpec) -> SessionTraffic {
-        SessionTraffic { schedule: ping.schedule, timeout: ping.timeout_ns, ..SessionTraffic::packets(ping.size_bytes) }
+        let socket = if ping.stamps.is_some() { SocketTerms::STAMPED } else { SocketTerms::NONE };
+        let (schedule, timeout) = (ping.schedule, ping.timeout_ns);
+        SessionTraffic { schedule, timeout, socket, ..SessionTraffic::packets(ping.size_bytes) }
     }
 
     pub(super) fn packets(size_bytes: u32) -> SessionTraffic {
         let (schedule, timeout) = (Schedule::Closed, Nanos::from_secs(1));
-        SessionTraffic { size_bytes, schedule, timeout, stream: StreamTerms::NONE, down_gap: None }
+        SessionTraffic { size_bytes, schedule, timeout, socket: SocketTerms::NONE, down_gap: None }
     }
 }
 
@@ -353,10 +355,10 @@ impl SessionOptions<'_> {
         transport: &mut impl PathTransport,
         traffic: SessionTraffic,
     ) -> Result<NativeSession, MeasureError> {
-        let SessionTraffic { size_bytes, schedule, timeout, stream, down_gap } = traffic;
+        let SessionTraffic { size_bytes, schedule, timeout, socket, down_gap } = traffic;
         let (peer, duration) = (transport.path().peer.to_string(), self.lifetime.duration);
         let params = SessionParams::new(peer, random_bytes()?, size_bytes, schedule, duration, timeout);
-        let mut params = params.with_stream(stream);
+        let mut params = params.with_socket(socket);
         if let Some(gap) = down_gap {
             params = params.with_down_stream(gap);
         }

@@ -23,6 +23,8 @@ pub struct Answer {
     /// The receive stamp of the reflector's kernel.
     pub reflector_rx_software: Option<Stamp<ReflectorClock>>,
     pub reflector_cpu: Option<u16>,
+    /// An earlier probe, and from the reflector's send stamp of its answer to the stamp of its driver.
+    pub passage: Option<(Seq, Nanos)>,
 }
 
 /// Encodes probes and decodes answers. Pure: no socket, no clock.
@@ -104,6 +106,7 @@ impl ProbeCodec for EchoCodec {
             reflector_sent: None,
             reflector_rx_software: None,
             reflector_cpu: None,
+            passage: None,
         })
     }
 }
@@ -301,6 +304,10 @@ impl NativeSession {
             reflector_sent: facts.dwell.map(|dwell| reflector_received + dwell),
             reflector_rx_software: facts.kernel_lead.map(|lead| reflector_received - lead),
             reflector_cpu: facts.cpu,
+            passage: facts.passage.and_then(|passage| {
+                let counter = extend_sent_counter(counter, passage.counter_low)?;
+                Some((Seq(counter), passage.lag))
+            }),
         }
     }
 
@@ -394,7 +401,8 @@ mod tests {
         let mut datagram = session.encode(Seq(seq)).to_vec();
         let key = session.keys.as_ref().map(|keys| keys.answers);
         let received = Stamp::from_nanos(received_ns);
-        Reflection { session: 7, counter: seq, key, received, kernel_received: Some(received - Nanos(90)) }.write(
+        let (kernel_received, passage) = (Some(received - Nanos(90)), None);
+        Reflection { session: 7, counter: seq, key, received, stamped: false, kernel_received, passage }.write(
             received + Nanos(250),
             Some(3),
             &mut datagram,

@@ -14,7 +14,7 @@ use crate::transport::{PathReport, PathTransport, Transport, answering_instead, 
 use crate::units::human::typed_span;
 use crate::units::{Nanos, SenderClock, Stamp};
 use crate::wire::{
-    Accept, Codes, Cookie, Nonce, OPEN_BYTES, Open, POLL_BYTES, Refuse, RefuseReason, SetupKey, StreamTerms,
+    Accept, Codes, Cookie, Nonce, OPEN_BYTES, Open, POLL_BYTES, Refuse, RefuseReason, SetupKey, SocketTerms,
     TALLY_BYTES, Terms, VERSION, hello_datagram,
 };
 
@@ -59,7 +59,7 @@ impl SessionParams {
             duration: duration.map_or(Nanos::ZERO, |duration| duration + timeout + SessionParams::MARGIN),
             // A closed loop is idle for a time-out when an answer is lost.
             idle: timeout.max(longest_gap),
-            stream: StreamTerms::NONE,
+            socket: SocketTerms::NONE,
             down: false,
             confirms: true,
             in_driver: false,
@@ -67,10 +67,10 @@ impl SessionParams {
         SessionParams { peer: peer.into(), nonce, terms }
     }
 
-    /// The same for a measured stream. Terms that the peer does not know are not granted.
+    /// The same with terms for the peer's socket. Those that the peer does not know are not granted.
     #[must_use]
-    pub fn with_stream(mut self, stream: StreamTerms) -> SessionParams {
-        self.terms.stream = stream;
+    pub fn with_socket(mut self, socket: SocketTerms) -> SessionParams {
+        self.terms.socket = socket;
         self
     }
 

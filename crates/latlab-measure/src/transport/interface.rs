@@ -7,12 +7,13 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::BorrowedFd;
 
 use latlab_sys::batch::ReceiveBatch;
+use latlab_sys::stamps::TransmitStamp;
 
 use super::address::canonical;
 use super::connection_slot::ConnectionTally;
 use crate::facts::{ConnectionFacts, DdsFacts, XdpFacts};
 use crate::units::{Nanos, ReflectorClock, SenderClock, Stamp};
-use crate::wire::StreamTerms;
+use crate::wire::SocketTerms;
 
 /// An open path to one peer. What it can carry, and how it waits, was fixed when it was opened.
 pub trait Transport {
@@ -29,6 +30,32 @@ pub trait Transport {
     /// When the last received message came, if a thread of the transport received it: this thread was then woken later.
     #[inline]
     fn received_at(&self) -> Option<Stamp<SenderClock>> {
+        None
+    }
+
+    /// Requests the kernel's stamps of all later messages.
+    ///
+    /// # Errors
+    /// The kernel's; `Unsupported` if it does not see the messages.
+    fn request_stamps(&mut self) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// The kernel's stamp of the last received message, on CLOCK_REALTIME.
+    #[inline]
+    fn kernel_received_ns(&self) -> Option<i64> {
+        None
+    }
+
+    /// The number of the last sent message in [`Transport::next_transmitted`]; `None` without stamps.
+    #[inline]
+    fn last_number(&self) -> Option<u32> {
+        None
+    }
+
+    /// The next stamp of a message that left. It never waits.
+    #[inline]
+    fn next_transmitted(&mut self) -> Option<TransmitStamp> {
         None
     }
 
@@ -50,6 +77,22 @@ impl<T: Transport + ?Sized> Transport for &mut T {
 
     fn received_at(&self) -> Option<Stamp<SenderClock>> {
         (**self).received_at()
+    }
+
+    fn request_stamps(&mut self) -> io::Result<()> {
+        (**self).request_stamps()
+    }
+
+    fn kernel_received_ns(&self) -> Option<i64> {
+        (**self).kernel_received_ns()
+    }
+
+    fn last_number(&self) -> Option<u32> {
+        (**self).last_number()
+    }
+
+    fn next_transmitted(&mut self) -> Option<TransmitStamp> {
+        (**self).next_transmitted()
     }
 
     fn report(&self) -> PathReport {
@@ -271,14 +314,33 @@ pub trait ReflectorSocket {
         _ = peer;
     }
 
-    /// The stream terms that the socket can fulfil; others are not granted.
-    fn supported_terms(&self) -> StreamTerms {
-        StreamTerms::NONE
+    /// The kernel's stamp of the last received datagram, on CLOCK_REALTIME; `None` unless [`SocketTerms::stamped`] is
+    /// configured.
+    #[inline]
+    fn kernel_received_ns(&self) -> Option<i64> {
+        None
     }
 
-    /// Configures the socket for the stream terms of the open sessions. With `batched` terms the loop calls
+    /// The number of the last reply in [`ReflectorSocket::next_transmitted`]; `None` without stamps.
+    #[inline]
+    fn last_number(&self) -> Option<u32> {
+        None
+    }
+
+    /// The next stamp of a reply that left. It never waits.
+    #[inline]
+    fn next_transmitted(&mut self) -> Option<TransmitStamp> {
+        None
+    }
+
+    /// The terms that the socket can fulfil; others are not granted.
+    fn supported_terms(&self) -> SocketTerms {
+        SocketTerms::NONE
+    }
+
+    /// Configures the socket for the terms of the open sessions. With `batched` terms the loop calls
     /// [`ReflectorSocket::receive_batch`] from then on.
-    fn configure(&mut self, terms: StreamTerms) {
+    fn configure(&mut self, terms: SocketTerms) {
         _ = terms;
     }
 

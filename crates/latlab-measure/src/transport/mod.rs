@@ -14,6 +14,7 @@ mod interface;
 mod open;
 #[cfg(any(test, feature = "fixtures"))]
 pub mod sim;
+mod stamping;
 mod tcp;
 mod tcp_reflector;
 mod udp;
@@ -34,6 +35,7 @@ pub use interface::{
 pub use open::{
     Bound, Dds, FamilyVisitor, ListenAddress, ListenOptions, PathOptions, Tcp, TransportFamily, Udp, Xdp, visit,
 };
+pub(crate) use stamping::stamp_cost_ns;
 pub use tcp::TcpTransport;
 pub use tcp_reflector::TcpReflector;
 pub use udp::{UdpStream, UdpTransport};

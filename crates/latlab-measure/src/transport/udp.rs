@@ -7,6 +7,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use latlab_sys::address::{Address, AddressFamily};
 use latlab_sys::batch::{SendBatch, send_segmented};
+use latlab_sys::stamps::TransmitStamp;
 use latlab_sys::{datagram, readiness, socket};
 use rustix::io::Errno;
 use rustix::net::sockopt::{self, Ipv4PathMtuDiscovery, Ipv6PathMtuDiscovery};
@@ -14,6 +15,7 @@ use rustix::net::sockopt::{self, Ipv4PathMtuDiscovery, Ipv6PathMtuDiscovery};
 use super::address::{check_family, family_of, requested_local_address};
 use super::error::{TransportError, is_interrupted, setting_error};
 use super::interface::{BurstTransport, OpenPath, Packets, PathReport, PathTransport, Transport, send_each};
+use super::stamping::Stamping;
 use super::wait::{WaitStep, WaitStrategy};
 use crate::plan::{PathSpec, SendMode, SenderSocketOptions, defaults};
 use crate::units::Nanos;
@@ -34,6 +36,7 @@ pub struct UdpTransport {
     peer: SocketAddr,
     /// errno and count, in the order of their first occurrence; errno 0 marks an unused entry.
     errors: [(i32, u64); ERROR_KINDS],
+    stamping: Option<Stamping>,
 }
 
 impl UdpTransport {
@@ -64,7 +67,7 @@ impl UdpTransport {
 
     fn from_socket(socket: OwnedFd, peer: SocketAddr, wait: WaitStrategy) -> Result<UdpTransport, TransportError> {
         let local = socket::local_address(socket.as_fd()).map_err(|source| TransportError::Connect { peer, source })?;
-        Ok(UdpTransport { socket, wait, local, peer, errors: [(0, 0); ERROR_KINDS] })
+        Ok(UdpTransport { socket, wait, local, peer, errors: [(0, 0); ERROR_KINDS], stamping: None })
     }
 
     /// The address and port measured from.
@@ -118,6 +121,14 @@ impl UdpTransport {
         Ok(taken)
     }
 
+    #[cold]
+    fn send_again(&mut self, first: io::Error, datagram: &[u8]) -> io::Result<()> {
+        if let Some(stamping) = &mut self.stamping {
+            stamping.restart(self.socket.as_fd());
+        }
+        self.retry_send(first, |fd| datagram::send(fd, datagram)).map(drop)
+    }
+
     /// Receives with `call`, whose last argument says whether it may sleep.
     #[inline]
     pub(super) fn receive_with(
@@ -160,17 +171,46 @@ impl UdpTransport {
 impl Transport for UdpTransport {
     #[inline]
     fn send(&mut self, datagram: &[u8]) -> io::Result<()> {
-        match datagram::send(self.socket.as_fd(), datagram) {
+        let sent = match datagram::send(self.socket.as_fd(), datagram) {
             Ok(_) => Ok(()),
-            Err(error) => self.retry_send(error, |fd| datagram::send(fd, datagram)).map(drop),
+            Err(error) => self.send_again(error, datagram),
+        };
+        if let Some(stamping) = self.stamping.as_mut().filter(|_| sent.is_ok()) {
+            stamping.count();
         }
+        sent
     }
 
     #[inline]
     fn receive(&mut self, buffer: &mut [u8], max_wait: Nanos) -> io::Result<Option<usize>> {
-        self.receive_with(buffer, max_wait, |fd, buffer, sleeps| {
-            if sleeps { datagram::receive(fd, buffer) } else { datagram::receive_now(fd, buffer) }
-        })
+        let mut stamping = self.stamping.take();
+        let received = self.receive_with(buffer, max_wait, |fd, buffer, sleeps| match &mut stamping {
+            Some(stamping) => stamping.receive(fd, buffer, sleeps),
+            None if sleeps => datagram::receive(fd, buffer),
+            None => datagram::receive_now(fd, buffer),
+        });
+        self.stamping = stamping;
+        received
+    }
+
+    fn request_stamps(&mut self) -> io::Result<()> {
+        self.stamping = Some(Stamping::request(self.socket.as_fd(), true)?);
+        Ok(())
+    }
+
+    #[inline]
+    fn kernel_received_ns(&self) -> Option<i64> {
+        self.stamping.as_ref()?.received_ns
+    }
+
+    #[inline]
+    fn last_number(&self) -> Option<u32> {
+        self.stamping.as_ref()?.last_number()
+    }
+
+    #[inline]
+    fn next_transmitted(&mut self) -> Option<TransmitStamp> {
+        self.stamping.as_ref()?.next_transmitted(self.socket.as_fd())
     }
 
     fn report(&self) -> PathReport {

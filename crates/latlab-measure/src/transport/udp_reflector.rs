@@ -6,6 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use latlab_sys::address::{self, Address};
 use latlab_sys::datagram::{self, Envelope};
+use latlab_sys::stamps::{self, TransmitStamp};
 use latlab_sys::{readiness, sleep, socket};
 use rustix::net::sockopt;
 
@@ -13,12 +14,13 @@ use super::address::{canonical, family_of, mapped};
 use super::error::{TransportError, is_interrupted, setting_error};
 use super::interface::BatchBuffer;
 use super::interface::{DriverCounts, DriverSession, ReflectorSocket, SocketReport};
+use super::stamping::Stamping;
 use super::udp::{DISCARD_PORT, set_receive_options};
 use super::xdp::DriverAnswers;
 use crate::facts::XdpFacts;
 use crate::plan::{WaitMode, defaults};
 use crate::units::Nanos;
-use crate::wire::StreamTerms;
+use crate::wire::SocketTerms;
 
 /// A UDP socket bound to one local address, or to all of them.
 ///
@@ -35,12 +37,13 @@ pub struct UdpReflector {
     pauses: bool,
     single_sender: bool,
     source: Source,
-    configured: StreamTerms,
+    configured: SocketTerms,
     merged: bool,
     receive_buffer_bytes: u32,
     driver: Option<DriverAnswers>,
     /// What COOKIEs leave from ([`UdpReflector::cookie_socket`]).
     cookies: Option<OwnedFd>,
+    stamping: Option<Stamping>,
 }
 
 /// The senders that datagrams are received from.
@@ -79,11 +82,12 @@ impl UdpReflector {
             pauses: wait == WaitMode::Block,
             single_sender: false,
             source: if wildcard { Source::AnyAddress(Envelope::empty()) } else { Source::OneAddress },
-            configured: StreamTerms::NONE,
+            configured: SocketTerms::NONE,
             merged: false,
             receive_buffer_bytes,
             driver: None,
             cookies: None,
+            stamping: None,
         })
     }
 
@@ -116,7 +120,7 @@ impl UdpReflector {
         match &self.source {
             Source::OneAddress | Source::Connected(_) => datagram::send_to_now(fd, datagram, &peer.into()),
             Source::AnyAddress(received) => {
-                let envelope = Envelope { peer: self.reached(peer).into(), local: received.local };
+                let envelope = Envelope { peer: self.reached(peer).into(), ..*received };
                 datagram::send_envelope_now(fd, datagram, &envelope)
             }
         }
@@ -158,6 +162,13 @@ impl ReflectorSocket for UdpReflector {
     fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<(usize, SocketAddr)>> {
         let fd = self.socket.as_fd();
         let received = match (&mut self.source, self.spins) {
+            (source, spins) if self.stamping.is_some() => {
+                let mut other = Envelope::empty();
+                let envelope = if let Source::AnyAddress(envelope) = source { envelope } else { &mut other };
+                let received = receive_envelope(fd, buffer, envelope, spins);
+                self.stamping.iter_mut().for_each(|stamping| stamping.received_ns = envelope.received_ns);
+                received
+            }
             (Source::Connected(peer), false) => datagram::receive(fd, buffer).map(|bytes| Some((bytes, *peer))),
             (Source::Connected(peer), true) => datagram::receive_now(fd, buffer).map(|bytes| Some((bytes, *peer))),
             (Source::OneAddress, spins) => receive_from(fd, buffer, spins),
@@ -202,11 +213,29 @@ impl ReflectorSocket for UdpReflector {
     #[inline]
     fn reply(&mut self, datagram: &[u8], peer: SocketAddr) -> io::Result<()> {
         let fd = self.socket.as_fd();
-        match &self.source {
+        let sent = match &self.source {
             Source::Connected(_) => datagram::send_now(fd, datagram),
             _ => self.send_now(fd, datagram, peer),
+        };
+        if let Some(stamping) = &mut self.stamping {
+            if sent.is_ok() { stamping.count() } else { stamping.restart(fd) }
         }
-        .map(drop)
+        sent.map(drop)
+    }
+
+    #[inline]
+    fn kernel_received_ns(&self) -> Option<i64> {
+        self.stamping.as_ref()?.received_ns
+    }
+
+    #[inline]
+    fn last_number(&self) -> Option<u32> {
+        self.stamping.as_ref()?.last_number()
+    }
+
+    #[inline]
+    fn next_transmitted(&mut self) -> Option<TransmitStamp> {
+        self.stamping.as_ref()?.next_transmitted(self.socket.as_fd())
     }
 
     /// A full buffer is given up for a new one. Another error may be of a forged ICMP message, and is taken with it.
@@ -244,15 +273,22 @@ impl ReflectorSocket for UdpReflector {
         }
     }
 
-    fn supported_terms(&self) -> StreamTerms {
-        StreamTerms { batched: true, unchecked: true }
+    fn supported_terms(&self) -> SocketTerms {
+        SocketTerms { batched: true, unchecked: true, stamped: true }
     }
 
-    fn configure(&mut self, terms: StreamTerms) {
+    fn configure(&mut self, terms: SocketTerms) {
         if terms == self.configured {
             return;
         }
         let fd = self.socket.as_fd();
+        if terms.stamped != self.configured.stamped {
+            // If this fails, answers carry no stamps of the kernel.
+            self.stamping = if terms.stamped { Stamping::request(fd, false).ok() } else { None };
+            if self.stamping.is_none() {
+                let _ = stamps::end(fd);
+            }
+        }
         // A kernel before 5.0 merges nothing: batches then cost a little more and are still correct.
         let _ = socket::set_merging(fd, terms.batched);
         if self.local.is_ipv6() {

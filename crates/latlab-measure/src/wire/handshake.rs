@@ -126,8 +126,8 @@ pub struct Terms {
     pub duration: Nanos,
     /// The session ends after this time without a probe. The reflector always grants its limit.
     pub idle: Nanos,
-    /// Further terms of a stream; [`StreamTerms::NONE`] for probes and network loads.
-    pub stream: StreamTerms,
+    /// Further terms of a stream; [`SocketTerms::NONE`] for probes and network loads.
+    pub socket: SocketTerms,
     /// The reflector sends one packet per `interval`, within the credit that POLLs give.
     pub down: bool,
     /// The sender confirms the session by a POLL at once: the reflector ends it early if nothing authentic comes. A
@@ -137,36 +137,57 @@ pub struct Terms {
     pub in_driver: bool,
 }
 
-/// How packets of a stream may be received. A reflector grants the terms that it supports, an older one none.
+/// How the reflector's socket receives. A reflector grants the terms that it supports, an older one none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct StreamTerms {
+pub struct SocketTerms {
     /// Many packets may be received with one call, and merged by the kernel.
     pub batched: bool,
     /// Packets may have no UDP checksum.
     pub unchecked: bool,
+    /// The kernel stamps probes and answers.
+    pub stamped: bool,
 }
 
-impl StreamTerms {
+impl SocketTerms {
     /// No terms: probes and network loads.
-    pub const NONE: StreamTerms = StreamTerms { batched: false, unchecked: false };
+    pub const NONE: SocketTerms = SocketTerms { batched: false, unchecked: false, stamped: false };
+    /// What probes with stamps ask for.
+    pub const STAMPED: SocketTerms = SocketTerms { stamped: true, ..SocketTerms::NONE };
 
     const BATCHED: u8 = 1;
     const UNCHECKED: u8 = 2;
+    const STAMPS: u8 = 32;
+
+    /// The terms that either asks for.
+    #[must_use]
+    pub(crate) fn or(self, other: SocketTerms) -> SocketTerms {
+        SocketTerms::parse(self.flags() | other.flags())
+    }
+
+    /// The terms that both have.
+    #[must_use]
+    pub(crate) fn and(self, other: SocketTerms) -> SocketTerms {
+        SocketTerms::parse(self.flags() & other.flags())
+    }
 
     /// Ignores unknown flags: a newer sender sees that they are not granted.
-    const fn parse(flags: u8) -> StreamTerms {
-        StreamTerms { batched: flags & Self::BATCHED != 0, unchecked: flags & Self::UNCHECKED != 0 }
+    const fn parse(flags: u8) -> SocketTerms {
+        SocketTerms {
+            batched: flags & Self::BATCHED != 0,
+            unchecked: flags & Self::UNCHECKED != 0,
+            stamped: flags & Self::STAMPS != 0,
+        }
     }
 
     fn flags(self) -> u8 {
         let of = |set, flag| u8::from(set) * flag;
-        of(self.batched, Self::BATCHED) + of(self.unchecked, Self::UNCHECKED)
+        of(self.batched, Self::BATCHED) + of(self.unchecked, Self::UNCHECKED) + of(self.stamped, Self::STAMPS)
     }
 }
 
 impl Terms {
     const BYTES: usize = 32;
-    /// In the same byte as the flags of [`StreamTerms`].
+    /// In the same byte as the flags of [`SocketTerms`].
     const FLAG_DOWN: u8 = 4;
     const FLAG_CONFIRMS: u8 = 8;
     const FLAG_IN_DRIVER: u8 = 16;
@@ -178,7 +199,7 @@ impl Terms {
             interval: Nanos(i64::from_be_bytes(take(from, at + 8))),
             duration: Nanos(i64::from_be_bytes(take(from, at + 16))),
             idle: Nanos(i64::from_be_bytes(take(from, at + 24))),
-            stream: StreamTerms::parse(flags),
+            socket: SocketTerms::parse(flags),
             down: flags & Terms::FLAG_DOWN != 0,
             confirms: flags & Terms::FLAG_CONFIRMS != 0,
             in_driver: flags & Terms::FLAG_IN_DRIVER != 0,
@@ -198,7 +219,7 @@ impl Terms {
 
     fn flags(&self) -> u8 {
         let of = |set, flag| u8::from(set) * flag;
-        self.stream.flags()
+        self.socket.flags()
             + of(self.down, Terms::FLAG_DOWN)
             + of(self.confirms, Terms::FLAG_CONFIRMS)
             + of(self.in_driver, Terms::FLAG_IN_DRIVER)
@@ -384,7 +405,7 @@ mod tests {
         interval: Nanos(5),
         duration: Nanos(6),
         idle: Nanos(7),
-        stream: StreamTerms { batched: true, unchecked: false },
+        socket: SocketTerms { batched: true, unchecked: false, stamped: true },
         down: false,
         confirms: false,
         in_driver: true,
@@ -416,13 +437,15 @@ mod tests {
 
     #[test]
     fn flags_follow_the_size_and_unknown_ones_are_ignored() {
-        for flags in 0..32 {
-            let [batched, unchecked, down, confirms, in_driver] = [1, 2, 4, 8, 16].map(|flag| flags & flag != 0);
-            let terms = Terms { stream: StreamTerms { batched, unchecked }, down, confirms, in_driver, ..TERMS };
+        for flags in 0..64 {
+            let [batched, unchecked, down, confirms, in_driver, stamped] =
+                [1, 2, 4, 8, 16, 32].map(|flag| flags & flag != 0);
+            let socket = SocketTerms { batched, unchecked, stamped };
+            let terms = Terms { socket, down, confirms, in_driver, ..TERMS };
             let mut bytes = [0xee; OPEN_BYTES];
             Open { nonce: [1; 16], token: [2; 16], terms }.write(&Codes::None, &mut bytes);
             assert_eq!((bytes[43], bytes[44], &bytes[45..48]), (64, flags, &[0; 3][..]));
-            bytes[44] |= 0xe0;
+            bytes[44] |= 0xc0;
             assert_eq!(Open::parse(&bytes).map(|open| open.terms), Ok(terms));
         }
     }

@@ -101,8 +101,8 @@ impl fmt::Debug for Codes {
     }
 }
 
-/// Maximum number of words that a tag covers, reached by an answer of 32 bytes or more.
-const WORDS_MAX: usize = 4;
+/// Maximum number of words that a tag covers, reached by an answer with a passage.
+const WORDS_MAX: usize = 5;
 
 /// The key of one direction of one session.
 #[derive(Clone, Copy)]
@@ -114,7 +114,7 @@ impl TagKey {
         TagKey(SipHasher24::new_with_key(secret))
     }
 
-    /// The tag of `words`, each as eight bytes in big-endian order; at most four words are covered.
+    /// The tag of `words`, each as eight bytes in big-endian order; at most five words are covered.
     #[inline]
     pub fn tag(&self, words: &[u64]) -> u64 {
         let mut bytes = [0; WORDS_MAX * 8];

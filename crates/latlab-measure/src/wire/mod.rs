@@ -12,14 +12,14 @@ mod stream;
 pub use close::{CLOSE_BYTES, Close, REPORT_BYTES, Report, SHORT_REPORT_BYTES};
 pub use handshake::{
     ACCEPT_BYTES, Accept, COOKIE_BYTES, Cookie, CookieToken, HELLO_MIN_BYTES, Hello, OPEN_BYTES, Open, REFUSE_BYTES,
-    Refuse, RefuseReason, StreamTerms, Terms, hello_datagram,
+    Refuse, RefuseReason, SocketTerms, Terms, hello_datagram,
 };
 pub(crate) use header::{MAC_BYTES, NONCE_BYTES, SETUP_HEADER_BYTES};
 pub use header::{MessageHeader, MessageType, Nonce, VERSION};
 pub(crate) use keys::tags_equal;
 pub use keys::{Codes, SessionKeys, SetupKey, TagKey};
-pub use probe::AnswerFacts;
 pub(crate) use probe::FLAG_CPU;
+pub use probe::{AnswerFacts, PASSAGE_MIN_BYTES, Passage};
 pub use probe::{FULL_STAMP_MIN_BYTES, KERNEL_STAMP_MIN_BYTES, PROBE_MIN_BYTES, ProbeHeader, Reflection, SealedAnswer};
 pub use replay::{REPLAY_WINDOW, extend_receive_counter, extend_sent_counter};
 pub(crate) use replay::{ReplayVerdict, ReplayWindow, extend_stamp};

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! 0 type  1 flags  2 session  4 counter, low half  8 receive stamp, low 32 bits  12 dwell  16 tag
-//! 24 receive stamp, full  32 kernel lead  36 cpu  38 zero  40 …
+//! 24 receive stamp, full  32 kernel lead  36 cpu  38 zero  40 passage  48 …
 //! ```
 
 use super::{Malformed, MessageType, TagKey, put, tags_equal, take};
@@ -13,12 +13,17 @@ pub const PROBE_MIN_BYTES: usize = 24;
 pub const FULL_STAMP_MIN_BYTES: usize = 32;
 /// From this size on an answer carries the reflector's kernel receive stamp and CPU.
 pub const KERNEL_STAMP_MIN_BYTES: usize = 40;
+/// From this size on an answer can carry the passage of an earlier one.
+pub const PASSAGE_MIN_BYTES: usize = 48;
 
 const TAG_AT: usize = 16;
+const PASSAGE_AT: usize = 40;
 pub(super) const FLAG_TAGGED: u8 = 0x80;
 const FLAG_KERNEL: u8 = 0x40;
 /// In an answer: bytes 36 and 37 are the CPU that answered.
 pub(crate) const FLAG_CPU: u8 = 0x20;
+/// In an answer: bytes 40 to 47 are the passage of an earlier answer.
+const FLAG_PASSAGE: u8 = 0x10;
 const FLAGS_STAMP: u8 = 0x0f;
 const SATURATED: u32 = u32::MAX;
 
@@ -27,7 +32,7 @@ const SATURATED: u32 = u32::MAX;
 pub struct ProbeHeader {
     /// Probe, answer or a stream's packet.
     pub message: MessageType,
-    /// Flags: 0x80 tagged; in answers 0x40 kernel lead, 0x20 CPU, 0x0f bits 35 to 32 of the receive stamp.
+    /// Flags: 0x80 tagged; in answers 0x40 kernel lead, 0x20 CPU, 0x10 passage, 0x0f bits 35 to 32 of the receive stamp.
     pub flags: u8,
     pub session: u16,
     /// Low half of the counter.
@@ -49,7 +54,7 @@ impl ProbeHeader {
         if found != message as u8 {
             return Err(Malformed::Type);
         }
-        let known = if message == MessageType::Answer { !0x10 } else { FLAG_TAGGED };
+        let known = if message == MessageType::Answer { 0xff } else { FLAG_TAGGED };
         if flags & !known != 0 {
             return Err(Malformed::Value);
         }
@@ -119,8 +124,21 @@ pub struct Reflection {
     pub key: Option<TagKey>,
     /// When the receive call returned.
     pub received: Stamp<ReflectorClock>,
+    /// Its session asked for stamps of the kernel.
+    pub stamped: bool,
     /// The kernel's receive stamp, on the same clock.
     pub kernel_received: Option<Stamp<ReflectorClock>>,
+    /// Of an earlier answer of the session.
+    pub passage: Option<Passage>,
+}
+
+/// How an answer left the reflector's host, which is known after it has left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Passage {
+    /// Low half of its counter.
+    pub counter_low: u32,
+    /// From its send stamp to the stamp in the driver, below 4.3 s.
+    pub lag: Nanos,
 }
 
 impl Reflection {
@@ -134,6 +152,11 @@ impl Reflection {
         }
         if datagram.len() >= KERNEL_STAMP_MIN_BYTES {
             flags |= self.write_knowledge(cpu, datagram);
+        }
+        if let Some(passage) = self.passage.filter(|_| datagram.len() >= PASSAGE_MIN_BYTES) {
+            flags |= FLAG_PASSAGE;
+            let lag = saturating_span(passage.lag);
+            put(datagram, PASSAGE_AT, (u64::from(passage.counter_low) << 32 | u64::from(lag)).to_be_bytes());
         }
         if datagram.len() >= FULL_STAMP_MIN_BYTES {
             put(datagram, 24, received.to_be_bytes());
@@ -174,6 +197,8 @@ pub struct AnswerFacts {
     pub kernel_lead: Option<Nanos>,
     /// CPU on which the reflector answered, from 40 bytes on; `None` if the reflector does not know it.
     pub cpu: Option<u16>,
+    /// The passage of an earlier answer, if this one carries it.
+    pub passage: Option<Passage>,
 }
 
 impl<'a> SealedAnswer<'a> {
@@ -219,8 +244,16 @@ impl<'a> SealedAnswer<'a> {
             dwell: (dwell != SATURATED).then_some(Nanos(i64::from(dwell))),
             kernel_lead: (knowing && flags & FLAG_KERNEL != 0).then_some(Nanos((known >> 32) as i64)),
             cpu: (knowing && flags & FLAG_CPU != 0).then_some((known >> 16) as u16),
+            passage: has_passage(flags, datagram).then(|| {
+                let word = u64::from_be_bytes(take(datagram, PASSAGE_AT));
+                Passage { counter_low: (word >> 32) as u32, lag: Nanos(i64::from(word as u32)) }
+            }),
         })
     }
+}
+
+fn has_passage(flags: u8, datagram: &[u8]) -> bool {
+    flags & FLAG_PASSAGE != 0 && datagram.len() >= PASSAGE_MIN_BYTES
 }
 
 #[inline]
@@ -239,7 +272,7 @@ fn write_tag(key: Option<&TagKey>, counter: u64, datagram: &mut [u8]) {
 ///
 /// It always covers type, flags, session, length and the full counter. In probes and short answers it also covers bytes 8
 /// to 15; in answers with a full stamp that stamp, dwell, kernel lead and, in the first word, the CPU. (The low half of
-/// the stamp at byte 8 is compared with the full one instead.)
+/// the stamp at byte 8 is compared with the full one instead.) A passage is a word more.
 #[inline]
 fn tag_of(key: &TagKey, counter: u64, datagram: &[u8]) -> u64 {
     let word = |at| u64::from_be_bytes(take(datagram, at));
@@ -252,7 +285,9 @@ fn tag_of(key: &TagKey, counter: u64, datagram: &[u8]) -> u64 {
     }
     let known = if datagram.len() >= KERNEL_STAMP_MIN_BYTES { word(32) } else { 0 };
     let cpu = known >> 16 & 0xffff;
-    key.tag(&[head | cpu << 16, counter, word(24), stamps << 32 | known >> 32])
+    let words = [head | cpu << 16, counter, word(24), stamps << 32 | known >> 32, word(PASSAGE_AT)];
+    let covered = if has_passage((head >> 48) as u8, datagram) { words.len() } else { words.len() - 1 };
+    key.tag(&words[..covered])
 }
 
 /// A span in 32 bits. The largest value means "unknown": the span is negative or does not fit.
@@ -269,10 +304,16 @@ mod tests {
     }
 
     fn reflected(bytes: usize, key: Option<TagKey>) -> Vec<u8> {
-        reflected_with(bytes, key, Some(Nanos(1_500)), Some(5))
+        reflected_with(bytes, key, Some(Nanos(1_500)), Some(5), None)
     }
 
-    fn reflected_with(bytes: usize, key: Option<TagKey>, kernel_lead: Option<Nanos>, cpu: Option<u16>) -> Vec<u8> {
+    fn reflected_with(
+        bytes: usize,
+        key: Option<TagKey>,
+        kernel_lead: Option<Nanos>,
+        cpu: Option<u16>,
+        passage: Option<Passage>,
+    ) -> Vec<u8> {
         let mut datagram = vec![0xaa; bytes];
         ProbeHeader::write_probe(3, 1 << 33 | 9, key.as_ref(), &mut datagram);
         let received = Stamp::from_nanos(0x0bcd_ef01_2345_6789);
@@ -281,7 +322,9 @@ mod tests {
             counter: 1 << 33 | 9,
             key,
             received,
+            stamped: true,
             kernel_received: kernel_lead.map(|lead| received - lead),
+            passage,
         };
         reflection.write(received + Nanos(777), cpu, &mut datagram);
         datagram
@@ -326,7 +369,7 @@ mod tests {
     fn a_kernel_stamp_and_a_cpu_are_known_independently_of_each_other() {
         for kernel_lead in [None, Some(Nanos(1_500))] {
             for cpu in [None, Some(5)] {
-                let datagram = reflected_with(40, Some(key()), kernel_lead, cpu);
+                let datagram = reflected_with(40, Some(key()), kernel_lead, cpu, None);
                 let facts = SealedAnswer::parse(&datagram).expect("an answer").open(Some(&key()), 1 << 33 | 9);
                 let facts = facts.expect("genuine");
                 assert_eq!((facts.kernel_lead, facts.cpu), (kernel_lead, cpu));
@@ -334,17 +377,36 @@ mod tests {
         }
     }
 
+    const PASSAGE: Passage = Passage { counter_low: 8, lag: Nanos(4_100) };
+
     #[test]
     fn the_tag_covers_every_byte_but_padding() {
-        let mut datagram = reflected(64, Some(key()));
-        for at in 0..64 {
-            datagram[at] ^= 1;
-            let facts = SealedAnswer::parse(&datagram).ok().filter(|answer| answer.counter_low() == 9);
-            let facts = facts.and_then(|answer| answer.open(Some(&key()), 1 << 33 | 9));
-            assert_eq!(facts.is_some(), at >= 38, "byte {at}");
-            datagram[at] ^= 1;
+        for passage in [None, Some(PASSAGE)] {
+            let mut datagram = reflected_with(64, Some(key()), Some(Nanos(1_500)), Some(5), passage);
+            for at in 0..64 {
+                datagram[at] ^= 1;
+                let facts = SealedAnswer::parse(&datagram).ok().filter(|answer| answer.counter_low() == 9);
+                let facts = facts.and_then(|answer| answer.open(Some(&key()), 1 << 33 | 9));
+                let is_covered = at < 38 || (passage.is_some() && (40..48).contains(&at));
+                assert_eq!(facts.is_none(), is_covered, "byte {at}");
+                datagram[at] ^= 1;
+            }
+            let padding = if passage.is_some() { 48 } else { 40 };
+            assert!(datagram[padding..].iter().all(|byte| *byte == 0xaa));
         }
-        assert_eq!(datagram[40..], [0xaa; 24]);
+    }
+
+    #[test]
+    fn a_passage_needs_48_bytes_and_its_flag() {
+        for (bytes, expected) in [(40, None), (47, None), (48, Some(PASSAGE)), (64, Some(PASSAGE))] {
+            let mut datagram = reflected_with(bytes, Some(key()), None, None, Some(PASSAGE));
+            let open = |datagram: &[u8]| {
+                SealedAnswer::parse(datagram).ok().and_then(|answer| answer.open(Some(&key()), 1 << 33 | 9))
+            };
+            assert_eq!(open(&datagram).expect("genuine").passage, expected, "{bytes} bytes");
+            datagram[1] ^= FLAG_PASSAGE;
+            assert_eq!(open(&datagram), None, "the flag is covered");
+        }
     }
 
     #[test]
@@ -386,7 +448,15 @@ mod tests {
         {
             let mut datagram = [0; 24];
             let received = Stamp::from_nanos(1_000);
-            let reflection = Reflection { session: 1, counter: 0, key: None, received, kernel_received: None };
+            let reflection = Reflection {
+                session: 1,
+                counter: 0,
+                key: None,
+                received,
+                stamped: false,
+                kernel_received: None,
+                passage: None,
+            };
             reflection.write(received + Nanos(span), None, &mut datagram);
             let facts = SealedAnswer::parse(&datagram).ok().and_then(|answer| answer.open(None, 0)).expect("genuine");
             assert_eq!(facts.dwell, expected.map(Nanos), "span {span}");

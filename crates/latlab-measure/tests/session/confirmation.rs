@@ -12,7 +12,7 @@ use latlab_measure::session::{
 };
 use latlab_measure::transport::{Transport, UdpReflector};
 use latlab_measure::wire::{
-    Accept, Cookie, MessageType, OPEN_BYTES, Open, RefuseReason, StreamTerms, Terms, hello_datagram,
+    Accept, Cookie, MessageType, OPEN_BYTES, Open, RefuseReason, SocketTerms, Terms, hello_datagram,
 };
 use latlab_plan::plan::WaitMode;
 use latlab_terms::probe::Seq;
@@ -80,7 +80,7 @@ fn every_kind_of_session_is_confirmed_when_it_is_opened() {
     let clock = stage.clock.clone();
     let kinds = [
         wishes(1),
-        wishes(2).with_stream(StreamTerms { batched: true, unchecked: false }),
+        wishes(2).with_socket(SocketTerms { batched: true, unchecked: false, stamped: false }),
         wishes(3).with_down_stream(Nanos::ZERO),
     ];
     for (params, tallies) in kinds.iter().zip(1..) {
@@ -200,14 +200,14 @@ fn the_limit_per_prefix_and_the_down_stream_yield_to_a_new_session_likewise() {
 #[test]
 fn an_unconfirmed_stream_does_not_change_how_the_socket_is_read() {
     let mut stage = keyed();
-    let terms = StreamTerms { batched: true, unchecked: true };
+    let terms = SocketTerms { batched: true, unchecked: true, stamped: false };
     stage.reflector.set_supported_terms(terms);
     let from = stage.from;
-    let (_, reply) = open_only(&mut stage, from, 1, wishes(1).with_stream(terms).terms);
-    assert_eq!(Accept::parse(&reply.expect("an ACCEPT")).map(|accept| accept.terms.stream), Ok(terms));
+    let (_, reply) = open_only(&mut stage, from, 1, wishes(1).with_socket(terms).terms);
+    assert_eq!(Accept::parse(&reply.expect("an ACCEPT")).map(|accept| accept.terms.socket), Ok(terms));
     let clock = stage.clock.clone();
-    assert_eq!(stage.reflector.required_terms(clock.reflector()), StreamTerms::NONE);
-    let params = wishes(2).with_stream(terms);
+    assert_eq!(stage.reflector.required_terms(clock.reflector()), SocketTerms::NONE);
+    let params = wishes(2).with_socket(terms);
     open(&mut stage, &clock, Some(&key(1)), &params, &NEVER).expect("a session");
     assert_eq!(stage.reflector.required_terms(clock.reflector()), terms);
 }

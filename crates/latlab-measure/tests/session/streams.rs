@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use latlab_measure::session::{DropReason, ProbeCodec, ReflectorLimits, UpStream, open};
-use latlab_measure::wire::{Codes, MessageType, POLL_BYTES, StreamPoll, StreamTally, StreamTerms, TALLY_BYTES};
+use latlab_measure::wire::{Codes, MessageType, POLL_BYTES, SocketTerms, StreamPoll, StreamTally, TALLY_BYTES};
 use latlab_terms::probe::Seq;
 use latlab_terms::units::Nanos;
 
@@ -78,16 +78,18 @@ fn a_tally_has_the_cpu_time_since_the_opening_if_requested() {
 
 #[test]
 fn terms_that_the_socket_does_not_support_are_not_granted() {
-    for (abilities, granted) in [(StreamTerms::NONE, false), (StreamTerms { batched: true, unchecked: true }, true)] {
+    for (abilities, granted) in
+        [(SocketTerms::NONE, false), (SocketTerms { batched: true, unchecked: true, stamped: false }, true)]
+    {
         let mut stage = Stage::new(ReflectorLimits::DEFAULT, None);
         stage.reflector.set_supported_terms(abilities);
         let clock = stage.clock.clone();
-        let asked = wishes(1).with_stream(StreamTerms { batched: true, unchecked: false });
+        let asked = wishes(1).with_socket(SocketTerms { batched: true, unchecked: false, stamped: false });
         let session = open(&mut stage, &clock, None, &asked, &NEVER).expect("a session");
-        assert_eq!(session.terms().stream, StreamTerms { batched: granted, unchecked: false });
-        assert_eq!(stage.reflector.required_terms(clock.reflector()), session.terms().stream);
+        assert_eq!(session.terms().socket, SocketTerms { batched: granted, unchecked: false, stamped: false });
+        assert_eq!(stage.reflector.required_terms(clock.reflector()), session.terms().socket);
         session.close(&mut stage, &clock).expect("a report");
-        assert_eq!(stage.reflector.required_terms(clock.reflector()), StreamTerms::NONE);
+        assert_eq!(stage.reflector.required_terms(clock.reflector()), SocketTerms::NONE);
     }
 }
 

@@ -39,6 +39,6 @@ pub use processor::{
 pub use rate_search::{RateSearchFacts, SearchEnding, StageFacts, TrialFacts};
 pub use run::{
     BareConditions, BareLoop, CommandLine, Instrument, LateWakeup, ReflectorReport, Restoration, SettingFacts,
-    WakeupFacts, in_shell,
+    StampFacts, WakeupFacts, in_shell,
 };
 pub use stream::{IntervalCounts, StreamEnd, StreamFacts, StreamInterval};

@@ -158,6 +158,17 @@ pub struct ReflectorReport {
     pub socket_drops: Option<u64>,
 }
 
+/// The kernel's stamps of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StampFacts {
+    /// The largest error of their conversion from CLOCK_REALTIME.
+    pub error_ns: i64,
+    /// How often CLOCK_REALTIME was set: stamps around that are absent.
+    pub clock_steps: u64,
+    /// What stamps add to one passage of the kernel, measured on loopback before the run: a send and a receive call.
+    pub cost_ns: i64,
+}
+
 /// The scheduling parameters of the threads that slept, and the late wake-up that ended the run, if one did.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WakeupFacts {

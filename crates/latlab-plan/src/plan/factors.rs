@@ -217,7 +217,7 @@ pub fn heading_order(name: &str) -> usize {
 const TRANSPORT: &str = "transport";
 
 /// Every factor, in the order of headings. Those of one row are one part of a heading.
-static FACTORS: [&[Factor]; 13] = [
+static FACTORS: [&[Factor]; 14] = [
     &[Factor {
         level: |run| Some(Level::word(run.target.to_string())),
         label: |run| Some(run.target.to_string()),
@@ -362,6 +362,11 @@ static FACTORS: [&[Factor]; 13] = [
         level: |run| run.concurrent_wakeups().map(|wakeups| Level::span(wakeups.interval_ns)),
         heading: |run| Some(format!("wake-ups every {}", span(run.concurrent_wakeups()?.interval_ns))),
         ..Factor::member("with_wakeup_ns", "with-wakeup")
+    }],
+    &[Factor {
+        level: |run| run.ping()?.stamps.map(|layer| Level::word(layer.word())),
+        heading: |run| Some(format!("stamps of the {}", run.ping()?.stamps?.word())),
+        ..Factor::member("stamps", "stamps")
     }],
     &[Factor {
         level: |run| run.concurrent_probes()?.schedule.interval().map(Level::span),

@@ -33,7 +33,7 @@ pub use import::ImportSpec;
 pub use kind::Kind;
 pub use load::{LoadKind, LoadSpec};
 pub use path::{Family, PathSpec, Target};
-pub use ping::{DueTimes, PingSpec, Protocol, Schedule};
+pub use ping::{DueTimes, PingSpec, Protocol, Schedule, StampLayer};
 pub use rate_search::RateSearchSpec;
 pub use remedy::Remedy;
 pub use run::{CompatOutput, EndSpec, NoBareLoop, Plan, RunSpec, StopWhen, SummaryDefaults, WaitMode, Warmup, Work};

@@ -28,6 +28,27 @@ impl Protocol {
     }
 }
 
+/// Where probes are stamped besides by the program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StampLayer {
+    /// By the kernels of both ends (SO_TIMESTAMPING).
+    Kernel,
+    /// By their network interfaces too.
+    Nic,
+}
+
+impl StampLayer {
+    pub const ALL: [StampLayer; 2] = [StampLayer::Kernel, StampLayer::Nic];
+
+    pub const fn word(self) -> &'static str {
+        match self {
+            StampLayer::Kernel => "kernel",
+            StampLayer::Nic => "nic",
+        }
+    }
+}
+
 /// The parameters of a ping run: round trips of one size.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PingSpec {
@@ -44,6 +65,8 @@ pub struct PingSpec {
     /// Wake-ups measured during the probes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub with_wakeup: Option<ConcurrentWakeups>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stamps: Option<StampLayer>,
 }
 
 impl PingSpec {
@@ -58,6 +81,7 @@ impl PingSpec {
             timeout_ns: defaults::TIMEOUT,
             max_backlog_ns: defaults::MAX_BACKLOG,
             with_wakeup: None,
+            stamps: None,
         }
     }
 }

@@ -21,7 +21,7 @@ use latlab::transport::{
     BatchBuffer, ReceivingThreads, ReflectorSocket, SocketReport, Transport, UdpReflector, UdpTransport, WaitStrategy,
 };
 use latlab::units::Nanos;
-use latlab::wire::StreamTerms;
+use latlab::wire::SocketTerms;
 
 use crate::{calls_of, calls_so_far, runs};
 
@@ -73,11 +73,11 @@ impl ReflectorSocket for Lossy {
         self.socket.report()
     }
 
-    fn supported_terms(&self) -> StreamTerms {
+    fn supported_terms(&self) -> SocketTerms {
         self.socket.supported_terms()
     }
 
-    fn configure(&mut self, terms: StreamTerms) {
+    fn configure(&mut self, terms: SocketTerms) {
         self.socket.configure(terms);
     }
 
@@ -141,11 +141,11 @@ impl<S: ReflectorSocket> ReflectorSocket for Watched<S> {
         Ok(received)
     }
 
-    fn supported_terms(&self) -> StreamTerms {
+    fn supported_terms(&self) -> SocketTerms {
         self.socket.supported_terms()
     }
 
-    fn configure(&mut self, terms: StreamTerms) {
+    fn configure(&mut self, terms: SocketTerms) {
         self.socket.configure(terms);
     }
 

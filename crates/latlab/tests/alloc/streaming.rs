@@ -9,7 +9,7 @@ use latlab::plan::{PathSpec, SendMode, SenderSocketOptions, WaitMode};
 use latlab::session::{NativeSession, PreSharedKey, SessionParams, UpStream, open};
 use latlab::transport::{BurstTransport, UdpReflector, UdpStream, UdpTransport, WaitStrategy};
 use latlab::units::Nanos;
-use latlab::wire::StreamTerms;
+use latlab::wire::SocketTerms;
 
 use crate::armed::{Reflected, reflect};
 use crate::calls_of;
@@ -22,7 +22,7 @@ type Sent = (u64, Option<MeterPoint>, u64);
 /// Streams in a session as in `stream` over `transport` to a reflector on `socket`: paced, then as fast as it goes.
 fn streamed<T: BurstTransport>(
     transport: impl FnOnce(std::net::SocketAddr) -> T,
-    stream: StreamTerms,
+    stream: SocketTerms,
     arm: impl FnOnce(T, NativeSession) -> StreamSender<T, Monotonic>,
 ) -> (Sent, Reflected) {
     let key = PreSharedKey::generate().expect("chance");
@@ -32,10 +32,10 @@ fn streamed<T: BurstTransport>(
     std::thread::scope(|scope| {
         let reflecting = reflect(scope, socket, Some(&key), &stop);
         let second = Nanos::from_secs(1);
-        let params = SessionParams::new("loopback", [7; 16], 1_400, Schedule::Closed, None, second).with_stream(stream);
+        let params = SessionParams::new("loopback", [7; 16], 1_400, Schedule::Closed, None, second).with_socket(stream);
         let opened = open(&mut transport, &Monotonic, Some(&key), &params, &never);
         let ran = opened.map(|session| {
-            assert_eq!(session.terms().stream, stream, "granted");
+            assert_eq!(session.terms().socket, stream, "granted");
             let mut stream = arm(transport, session);
             let begin = Monotonic.now();
             let mut meter = StreamMeter::new(begin);
@@ -58,7 +58,7 @@ fn streamed<T: BurstTransport>(
 fn a_load_and_its_counting_allocate_nothing() {
     let open = |peer| UdpTransport::open(&PathSpec::SYSTEM, peer, WAITING).expect("a path");
     let arm = |transport, session| StreamSender::new(transport, Monotonic, UpStream::new(session));
-    let ((sender_calls, last, sent), (reflector_calls, answered)) = streamed(open, StreamTerms::NONE, arm);
+    let ((sender_calls, last, sent), (reflector_calls, answered)) = streamed(open, SocketTerms::NONE, arm);
     assert_eq!((sender_calls, reflector_calls), (0, 0));
     assert!(answered == 0 && sent > 600, "{sent} sent");
     assert!(last.is_some_and(|point| point.tally.packets > 100), "{last:?}");
@@ -73,7 +73,7 @@ fn a_measured_stream_allocates_nothing_in_any_mode() {
             let arm = |transport, session| {
                 StreamSender::measured(transport, Monotonic, UpStream::with_options(session, sending)).expect("armed")
             };
-            let batched = StreamTerms { batched: true, unchecked: false };
+            let batched = SocketTerms { batched: true, unchecked: false, stamped: false };
             let ((sender_calls, last, sent), (reflector_calls, answered)) = streamed(open, batched, arm);
             assert_eq!((sender_calls, reflector_calls), (0, 0), "{sending:?}");
             assert!(answered == 0 && sent > 600, "{sending:?}: {sent} sent");

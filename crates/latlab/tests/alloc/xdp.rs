@@ -16,7 +16,7 @@ use latlab::session::{
 };
 use latlab::transport::{WaitStrategy, XdpReflector, XdpTransport};
 use latlab::units::Nanos;
-use latlab::wire::StreamTerms;
+use latlab::wire::SocketTerms;
 
 use crate::armed::{PROBES, SCHEDULES, SETUP_DATAGRAMS, Watched, logged, ping_spec, slices};
 use crate::{calls_of, calls_so_far, skip};
@@ -93,14 +93,14 @@ fn a_stream_past_the_network_stack_allocates_nothing() {
         return;
     }
     let sending = SenderSocketOptions { mode: SendMode::Batch, ..SenderSocketOptions::PLAIN };
-    let terms = StreamTerms { batched: true, unchecked: false };
+    let terms = SocketTerms { batched: true, unchecked: false, stamped: false };
     let ((calls, tally), (reflector_calls, _)) = between(WaitMode::Block, |peer, key| {
         let waiting = WaitStrategy::Until { busy_poll: false };
         let mut transport = XdpTransport::open(&PathSpec::SYSTEM, peer, waiting).expect("a queue");
         let (never, second) = (AtomicBool::new(false), Nanos::from_secs(1));
-        let params = SessionParams::new("lab", [7; 16], 1_400, Schedule::Closed, None, second).with_stream(terms);
+        let params = SessionParams::new("lab", [7; 16], 1_400, Schedule::Closed, None, second).with_socket(terms);
         let session = open(&mut transport, &Monotonic, Some(key), &params, &never).expect("a session");
-        assert_eq!(session.terms().stream, terms, "granted");
+        assert_eq!(session.terms().socket, terms, "granted");
         let up = UpStream::with_options(session, sending);
         let mut stream = StreamSender::measured(transport, Monotonic, up).expect("armed");
         let begin = Monotonic.now();

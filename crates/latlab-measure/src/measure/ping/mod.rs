@@ -2,6 +2,7 @@
 
 mod probe_loop;
 mod run;
+mod sent_probes;
 mod sequence;
 
 pub use probe_loop::{SessionSender, run_slice};

@@ -4,13 +4,14 @@
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use super::sent_probes::SentProbes;
 use super::sequence::{LINGER, ProbeSequence};
 use crate::clock::Clock;
 use crate::measure::{CpuSource, Slice};
 use crate::plan::{PingSpec, Schedule};
 use crate::probe::{Phase, Seq};
 use crate::recording::EventLog;
-use crate::recording::SpoolEvent;
+use crate::recording::{ProbeStamps, SpoolEvent};
 use crate::session::{Answer, ProbeCodec};
 use crate::transport::Transport;
 use crate::units::{Nanos, SenderClock, Stamp};
@@ -158,6 +159,7 @@ fn receive_into<T: Transport, C: Clock, D: ProbeCodec>(
     sequence: &mut ProbeSequence,
     patience: Nanos,
 ) -> io::Result<()> {
+    sender.read_stamps();
     if let Some((seq, _)) = sender.receive(patience)? {
         sequence.flight.answered(seq);
     }
@@ -175,12 +177,20 @@ pub struct SessionSender<'a, T, C, D> {
     log: &'a mut EventLog,
     cpu: CpuSource,
     buffer: Box<[u8]>,
+    /// With stamps of the kernel.
+    stamps: Option<&'a mut SentProbes>,
 }
 
 impl<'a, T: Transport, C: Clock, D: ProbeCodec> SessionSender<'a, T, C, D> {
     pub fn new(transport: &'a mut T, clock: &'a C, codec: &'a mut D, log: &'a mut EventLog, cpu: CpuSource) -> Self {
         let buffer = vec![0; BUFFER_BYTES].into_boxed_slice();
-        SessionSender { transport, clock, codec, log, cpu, buffer }
+        SessionSender { transport, clock, codec, log, cpu, buffer, stamps: None }
+    }
+
+    /// The same with stamps of the kernel, which the transport takes.
+    #[must_use]
+    pub fn with_stamps(self, stamps: Option<&'a mut SentProbes>) -> Self {
+        SessionSender { stamps, ..self }
     }
 
     #[inline]
@@ -197,7 +207,12 @@ impl<'a, T: Transport, C: Clock, D: ProbeCodec> SessionSender<'a, T, C, D> {
         let outcome = self.transport.send(datagram);
         // Two calls, so that each event is built in the ring and not copied to it.
         match &outcome {
-            Ok(()) => self.log.push(SpoolEvent::Sent { seq, phase, due, sent, cpu: self.cpu.now() }),
+            Ok(()) => {
+                self.log.push(SpoolEvent::Sent { seq, phase, due, sent, cpu: self.cpu.now() });
+                if let (Some(stamps), Some(number)) = (&mut self.stamps, self.transport.last_number()) {
+                    stamps.sent(number, seq, sent, |stamps| self.log.push(SpoolEvent::Stamped(stamps)));
+                }
+            }
             Err(error) => {
                 let errno = error.raw_os_error().unwrap_or(0);
                 self.log.push(SpoolEvent::SendFailed { seq, phase, due, tried: sent, errno });
@@ -223,18 +238,40 @@ impl<'a, T: Transport, C: Clock, D: ProbeCodec> SessionSender<'a, T, C, D> {
         let Some(length) = self.transport.receive(&mut self.buffer, patience)? else { return Ok(None) };
         let received = self.transport.received_at().unwrap_or_else(|| self.clock.now());
         let Some(answer) = self.codec.decode(&self.buffer[..length], received) else { return Ok(None) };
-        self.log.push(self.arrival(answer, received));
+        let stamp = self.stamps.as_mut().and_then(|stamps| stamps.arrival(self.transport));
+        self.log.push(self.arrival(answer, received, stamp));
+        if let Some(stamps) = &mut self.stamps {
+            if let Some((seq, lag)) = answer.passage {
+                let reflector_tx_lag = Some(lag);
+                let stamps = ProbeStamps { seq, tx_sched: None, tx_software: None, reflector_tx_lag };
+                self.log.push(SpoolEvent::Stamped(stamps));
+            }
+            stamps.read(self.transport, |stamps| self.log.push(SpoolEvent::Stamped(stamps)));
+        }
         Ok(Some((answer.seq, received)))
     }
 
+    /// Before the thread sleeps for something else than one answer.
     #[inline]
-    fn arrival(&self, answer: Answer, received: Stamp<SenderClock>) -> SpoolEvent {
+    fn read_stamps(&mut self) {
+        if let Some(stamps) = &mut self.stamps {
+            stamps.read_before_sleep(self.transport, |stamps| self.log.push(SpoolEvent::Stamped(stamps)));
+        }
+    }
+
+    #[inline]
+    fn arrival(
+        &self,
+        answer: Answer,
+        received: Stamp<SenderClock>,
+        rx_software: Option<Stamp<SenderClock>>,
+    ) -> SpoolEvent {
         SpoolEvent::Arrived {
             seq: answer.seq,
             received,
             reflector_received: answer.reflector_received,
             reflector_sent: answer.reflector_sent,
-            rx_software: None,
+            rx_software,
             reflector_rx_software: answer.reflector_rx_software,
             cpu: self.cpu.now(),
             reflector_cpu: answer.reflector_cpu,

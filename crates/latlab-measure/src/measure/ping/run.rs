@@ -5,6 +5,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, PoisonError};
 
 use super::probe_loop::{SessionSender, run_slice};
+use super::sent_probes::SentProbes;
 use super::sequence::ProbeSequence;
 use crate::clock::{Clock, Monotonic};
 use crate::facts::{ReflectorReport, WakeupFacts};
@@ -17,7 +18,7 @@ use crate::measure::wakeup::{TimerThread, measure_wakeups_during};
 use crate::measure::{CpuSource, MeasureError, Slice};
 use crate::plan::{ConcurrentWakeups, PingSpec, Protocol, RunSpec, defaults};
 use crate::recording::manifest::ANSWERED_FROM;
-use crate::recording::{EventLog, Finished, RecordingWriter};
+use crate::recording::{EventLog, Finished, RecordingWriter, SpoolEvent};
 use crate::session::{EchoCodec, NativeSession, random_bytes};
 use crate::transport::{
     PathOptions, PathTransport, SendModeError, Transport, TransportFamily, WaitStrategy, answering_instead,
@@ -32,6 +33,7 @@ pub(crate) struct PingRun<F: TransportFamily> {
     sequence: ProbeSequence,
     writer: RecordingWriter,
     log: EventLog,
+    stamps: Option<SentProbes>,
     /// The threads that measure wake-ups during the run.
     timers: Vec<TimerThread>,
     /// Timer slack and niceness of these threads.
@@ -46,15 +48,17 @@ pub(crate) struct PingRun<F: TransportFamily> {
 impl<F: TransportFamily> PingRun<F> {
     fn run(&mut self, slice: &Slice, stop: &AtomicBool) -> Result<(), MeasureError> {
         let cpu = self.spec.here.cpu.map_or(CpuSource::Running, CpuSource::Pinned);
-        let PingRun { spec, transport, codec, sequence, log, timers, wakeup, .. } = self;
+        let PingRun { spec, transport, codec, sequence, log, stamps, timers, wakeup, .. } = self;
         let ping = spec.expect_ping();
         let outcome = measure_wakeups_during(timers, slice.phase, wakeup, || match codec {
             SenderCodec::Native(session) => {
-                let mut sender = SessionSender::new(transport, &Monotonic, &mut **session, log, cpu);
+                let mut sender =
+                    SessionSender::new(transport, &Monotonic, &mut **session, log, cpu).with_stamps(stamps.as_mut());
                 run_slice(&mut sender, sequence, slice, ping, stop)
             }
             SenderCodec::Echo(echo) => {
-                let mut sender = SessionSender::new(transport, &Monotonic, &mut **echo, log, cpu);
+                let mut sender =
+                    SessionSender::new(transport, &Monotonic, &mut **echo, log, cpu).with_stamps(stamps.as_mut());
                 run_slice(&mut sender, sequence, slice, ping, stop)
             }
         })?;
@@ -81,16 +85,18 @@ impl<F: TransportFamily> MeasuredRun for PingRun<F> {
         }
         let options = SessionOptions { xdp: spec.path().and_then(|path| path.xdp), ..context.sessions() };
         let codec = SenderCodec::open(ping, &mut transport, &options)?;
-        let recording = opening_manifest(spec, context, Some(transport.path())).and_then(|manifest| {
+        let stamps = ping.stamps.map(|layer| SentProbes::request(&mut transport, layer, spec.here.wait)).transpose();
+        let recording = stamps.and_then(|stamps| {
+            let manifest = opening_manifest(spec, context, Some(transport.path()))?;
             let wakeups = spec.concurrent_wakeups().map(ConcurrentWakeups::spec);
             let timer_rings = wakeups.iter().flat_map(TimerThread::rings);
             let rings: Vec<usize> = std::iter::once(defaults::RING_EVENTS).chain(timer_rings).collect();
             let (writer, mut logs) = context.start_recording(manifest, &rings)?;
             let log = logs.remove(0);
             let timers = wakeups.map(|wakeups| TimerThread::on_each_cpu(&wakeups, spec.here, logs));
-            Ok((writer, log, timers.unwrap_or_default()))
+            Ok((writer, log, stamps, timers.unwrap_or_default()))
         });
-        let (writer, log, timers) = match recording {
+        let (writer, log, stamps, timers) = match recording {
             Ok(recording) => recording,
             Err(error) => {
                 codec.close(&mut transport);
@@ -104,6 +110,7 @@ impl<F: TransportFamily> MeasuredRun for PingRun<F> {
             sequence: ProbeSequence::new(ping),
             writer,
             log,
+            stamps,
             timers,
             wakeup: Mutex::default(),
             socket_errors: BTreeMap::new(),
@@ -141,7 +148,8 @@ impl<F: TransportFamily> MeasuredRun for PingRun<F> {
     }
 
     fn close(self, end: &RunEnd<'_>) -> Result<Finished, MeasureError> {
-        let PingRun { mut transport, codec, mut writer, log, timers, wakeup, socket_errors, listened_until, .. } = self;
+        let PingRun { mut transport, codec, mut writer, mut log, stamps, timers, .. } = self;
+        let (wakeup, socket_errors, listened_until) = (self.wakeup, self.socket_errors, self.listened_until);
         let strays = codec.strays();
         let instead =
             matches!(&codec, SenderCodec::Echo(echo) if echo.is_silent()).then(|| answering_instead(&transport));
@@ -153,6 +161,10 @@ impl<F: TransportFamily> MeasuredRun for PingRun<F> {
         (run.dds, run.xdp) = (report.dds, report.xdp);
         let instead = instead.flatten().map(|address| (ANSWERED_FROM.to_owned(), address.to_string()));
         run.conditions.extend(instead);
+        run.stamps = stamps.map(|stamps| {
+            stamps.rest().for_each(|rest| log.push(SpoolEvent::Stamped(rest)));
+            stamps.facts()
+        });
         run.listened_until_ns = listened_until.map(Stamp::as_nanos);
         run.reflector_died = end.reflector_died.map(str::to_owned);
         run.wakeup = (!timers.is_empty()).then(|| wakeup.into_inner().unwrap_or_else(PoisonError::into_inner));

@@ -18,7 +18,7 @@ use crate::recording::EventLog;
 use crate::session::{DownStream, NativeSession, UpStream};
 use crate::transport::{OpenPath, PathOptions, PathTransport, TransportFamily, UdpTransport, WaitStrategy};
 use crate::units::{Nanos, SenderClock, Stamp};
-use crate::wire::StreamTerms;
+use crate::wire::SocketTerms;
 
 /// The time to wait for answers to probes if a stream is ended early, or its receiver no longer answers; probes without an
 /// answer by then have no row. With the 1.75 s after which the stream notices the silence (`sender.rs`) this is less than
@@ -128,9 +128,9 @@ impl FlowOptions<'_> {
     ) -> Result<StreamSender<F::Stream, Monotonic>, MeasureError> {
         let sending = self.sending();
         let (is_connection, unchecked) = (F::KIND.is_connection_oriented(), !sending.checksum);
-        let stream = StreamTerms { batched: !is_connection, unchecked };
-        let session = self.sessions.open(&mut transport, SessionTraffic { stream, ..self.traffic() })?;
-        if unchecked && self.peer.is_ipv6() && !session.terms().stream.unchecked {
+        let socket = SocketTerms { batched: !is_connection, unchecked, stamped: false };
+        let session = self.sessions.open(&mut transport, SessionTraffic { socket, ..self.traffic() })?;
+        if unchecked && self.peer.is_ipv6() && !session.terms().socket.unchecked {
             let _ = session.close(&mut transport, &Monotonic);
             return Err(MeasureError::ChecksumNeeded { peer: self.peer.to_string() });
         }

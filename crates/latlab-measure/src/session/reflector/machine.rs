@@ -14,8 +14,8 @@ use crate::session::key::PreSharedKey;
 use crate::transport::{ConnectionTally, DriverCounts, DriverSession, prefix_of};
 use crate::units::{Nanos, ReflectorClock, Stamp};
 use crate::wire::{
-    Accept, Close, Codes, Cookie, Hello, MessageType, Nonce, Open, Reflection, Refuse, RefuseReason, SetupKey,
-    StreamPoll, StreamTerms, Terms, Train,
+    Accept, Close, Codes, Cookie, Hello, MessageType, Nonce, Open, Passage, Reflection, Refuse, RefuseReason, SetupKey,
+    SocketTerms, StreamPoll, Terms, Train,
 };
 
 /// The action after a datagram was handled.
@@ -38,6 +38,17 @@ pub enum ReflectorAction {
 pub struct PendingReply(Reflection);
 
 impl PendingReply {
+    /// The session and counter of the probe, if its session asked for the kernel's stamps.
+    #[inline]
+    pub fn stamped(&self) -> Option<(u16, u64)> {
+        self.0.stamped.then_some((self.0.session, self.0.counter))
+    }
+
+    /// Adds the kernel's receive stamp of the probe, and the passage of an earlier answer of its session.
+    pub fn add_stamps(&mut self, kernel_received: Option<Stamp<ReflectorClock>>, passage: Option<Passage>) {
+        (self.0.kernel_received, self.0.passage) = (kernel_received, passage);
+    }
+
     /// Turns the probe in `datagram`, which must be the handled one, into its answer and returns its length. `sent`: the
     /// clock, read as late as possible.
     #[inline]
@@ -60,7 +71,7 @@ pub struct SessionReflector {
     nonces_made: u64,
     counters: ReflectorCounters,
     receiver: ReceiverState,
-    supported_terms: StreamTerms,
+    supported_terms: SocketTerms,
     answers_in_driver: bool,
     down: Option<DownSource>,
 }
@@ -93,7 +104,7 @@ impl SessionReflector {
             nonces_made: 0,
             counters: ReflectorCounters::default(),
             receiver: ReceiverState::default(),
-            supported_terms: StreamTerms::NONE,
+            supported_terms: SocketTerms::NONE,
             answers_in_driver: false,
             down: None,
         }
@@ -212,8 +223,8 @@ impl SessionReflector {
         self.count_unconfirmed(expired.unconfirmed);
     }
 
-    /// Sets the stream terms that the socket supports: others are not granted. Before the first datagram.
-    pub fn set_supported_terms(&mut self, terms: StreamTerms) {
+    /// Sets the terms that the socket supports: others are not granted. Before the first datagram.
+    pub fn set_supported_terms(&mut self, terms: SocketTerms) {
         self.supported_terms = terms;
     }
 
@@ -240,8 +251,8 @@ impl SessionReflector {
         counters.drop_many(DropReason::LeftWindow, left_window);
     }
 
-    /// The stream terms that the socket has to fulfil for the open sessions.
-    pub fn required_terms(&mut self, now: Stamp<ReflectorClock>) -> StreamTerms {
+    /// The terms that the socket has to fulfil for the open sessions.
+    pub fn required_terms(&mut self, now: Stamp<ReflectorClock>) -> SocketTerms {
         self.table.required_terms(now)
     }
 
@@ -383,13 +394,9 @@ impl SessionReflector {
         self.make_room(&open.terms, from);
         let reflector_nonce = self.next_nonce();
         let duration = if open.terms.duration == Nanos::ZERO { limits.duration } else { open.terms.duration };
-        let (requested, supported) = (open.terms.stream, self.supported_terms);
-        let stream = StreamTerms {
-            batched: requested.batched && supported.batched,
-            unchecked: requested.unchecked && supported.unchecked,
-        };
+        let socket = open.terms.socket.and(self.supported_terms);
         let in_driver = open.terms.in_driver && self.answers_in_driver;
-        let terms = self.with_permitted_rate(Terms { duration, idle: limits.idle, stream, in_driver, ..open.terms });
+        let terms = self.with_permitted_rate(Terms { duration, idle: limits.idle, socket, in_driver, ..open.terms });
         let (nonce, at, receiver) = (open.nonce, received, self.receiver);
         let new = NewSession { address: from, nonce, reflector_nonce, terms, at, receiver };
         let keys = |session| self.setup.as_ref().map(|setup| setup.session(&open.nonce, &reflector_nonce, session));

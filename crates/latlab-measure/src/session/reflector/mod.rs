@@ -7,6 +7,7 @@ mod cookie_rate;
 mod counters;
 mod down_source;
 mod machine;
+mod passages;
 mod process;
 mod serve;
 mod sessions;

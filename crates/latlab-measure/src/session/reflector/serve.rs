@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::counters::ReflectorCounters;
 use super::down_source::DownDue;
-use super::machine::{ReflectorAction, SessionReflector};
+use super::machine::{PendingReply, ReflectorAction, SessionReflector};
+use super::passages::Passages;
 use super::sessions::ReceiverState;
 use crate::clock::{Clock, Monotonic};
 use crate::diagnostics::{Explain, Failure};
@@ -59,7 +60,9 @@ pub fn serve(
     reflector.set_answers_in_driver(socket.answers_in_driver());
     let threads = socket.receiving_threads();
     IS_BESIDE_LIBRARY.set(socket.is_of_library());
-    let mut receiver = Receiver { socket, reflector, clock, cpu, batched: false, may_pause: false, down_from: None };
+    let (passages, down_from) = (Passages::new(), None);
+    let mut receiver =
+        Receiver { socket, reflector, clock, cpu, batched: false, may_pause: false, down_from, passages };
     // Neither has resident pages before something is received.
     let (mut buffer, mut batch) = (vec![0; BUFFER_BYTES], BatchBuffer::new());
     let (mut failures, mut configure_at) = (0, now(clock));
@@ -124,6 +127,7 @@ struct Receiver<'a, S, C, F> {
     may_pause: bool,
     /// The local address from which the down-stream is sent.
     down_from: Option<IpAddr>,
+    passages: Passages,
 }
 
 impl<S: ReflectorSocket, C: Clock, F: Fn() -> Option<u16>> Receiver<'_, S, C, F> {
@@ -203,12 +207,33 @@ impl<S: ReflectorSocket, C: Clock, F: Fn() -> Option<u16>> Receiver<'_, S, C, F>
         let bytes = match self.reflector.handle(datagram, from, received) {
             ReflectorAction::Drop(_) | ReflectorAction::Counted => return,
             ReflectorAction::Reply(bytes) => return self.reply(&datagram[..bytes], from, received),
-            ReflectorAction::Reflect(pending) => {
-                let cpu = (self.cpu)();
-                pending.seal(now(self.clock), cpu, datagram)
-            }
+            ReflectorAction::Reflect(pending) => match pending.stamped() {
+                Some(probe) => return self.answer_stamped(pending, probe, datagram, from),
+                None => {
+                    let cpu = (self.cpu)();
+                    pending.seal(now(self.clock), cpu, datagram)
+                }
+            },
         };
         self.send(&datagram[..bytes], from);
+    }
+
+    /// Answers with the kernel's receive stamp and the passage of an earlier answer, and then takes the stamps of those that
+    /// have left.
+    fn answer_stamped(&mut self, mut pending: PendingReply, probe: (u16, u64), datagram: &mut [u8], to: SocketAddr) {
+        let (passages, cpu) = (&mut self.passages, (self.cpu)());
+        pending.add_stamps(passages.arrival(self.socket.kernel_received_ns()), passages.take(probe.0));
+        let sent = now(self.clock);
+        let bytes = pending.seal(sent, cpu, datagram);
+        self.send(&datagram[..bytes], to);
+        let Some(number) = self.socket.last_number() else { return };
+        self.passages.sent(number, probe, sent);
+        while let Some(stamp) = self.socket.next_transmitted() {
+            self.passages.left(stamp);
+            if stamp.number == number {
+                break;
+            }
+        }
     }
 
     /// Replies to a message of set-up, end or POLL, after which the socket may need another configuration.

@@ -8,7 +8,7 @@ use crate::transport::{DriverCounts, DriverSession, prefix_of};
 use crate::units::{Nanos, ReflectorClock, Stamp};
 use crate::wire::{
     Codes, MessageType, Nonce, ProbeHeader, REPLAY_WINDOW, Reflection, ReplayVerdict, ReplayWindow, Report,
-    SessionKeys, StreamPoll, StreamTally, StreamTerms, Terms, Train, extend_receive_counter,
+    SessionKeys, SocketTerms, StreamPoll, StreamTally, Terms, Train, extend_receive_counter,
 };
 
 /// Without a tag nothing confirms the extension of a counter: one so far ahead is more likely an old one.
@@ -185,12 +185,12 @@ impl SessionSlot {
 
     /// The stream terms that the socket has to fulfil now: none before the session is confirmed, so that an OPEN that is
     /// played again does not change how the socket is read.
-    fn required_terms(&self, now: Stamp<ReflectorClock>) -> StreamTerms {
+    fn required_terms(&self, now: Stamp<ReflectorClock>) -> SocketTerms {
         if !self.is_open() || !self.confirmed {
-            return StreamTerms::NONE;
+            return SocketTerms::NONE;
         }
-        let batched = self.terms.stream.batched && !self.is_silent(now);
-        StreamTerms { batched, unchecked: self.terms.stream.unchecked }
+        let batched = self.terms.socket.batched && !self.is_silent(now);
+        SocketTerms { batched, ..self.terms.socket }
     }
 
     /// Whether its sender is of `prefix`; `None`: any sender.
@@ -212,7 +212,8 @@ impl SessionSlot {
         let counter = self.accept(header, datagram, received)?;
         self.counts.answered += 1;
         let key = self.keys.as_ref().map(|keys| keys.answers);
-        Ok(Reflection { session: self.session, counter, key, received, kernel_received: None })
+        let stamped = self.terms.socket.stamped;
+        Ok(Reflection { session: self.session, counter, key, received, stamped, kernel_received: None, passage: None })
     }
 
     /// Checks and counts a packet of a stream.
@@ -486,22 +487,19 @@ impl SessionTable {
     }
 
     /// The stream terms that the socket has to fulfil for all open sessions.
-    pub(super) fn required_terms(&mut self, now: Stamp<ReflectorClock>) -> StreamTerms {
+    pub(super) fn required_terms(&mut self, now: Stamp<ReflectorClock>) -> SocketTerms {
         if !self.has_streams {
-            return StreamTerms::NONE;
+            return SocketTerms::NONE;
         }
-        let has_streams = self.open().any(|slot| slot.terms.stream != StreamTerms::NONE);
+        let has_streams = self.open().any(|slot| slot.terms.socket != SocketTerms::NONE);
         self.has_streams = has_streams;
-        self.slots.iter().map(|slot| slot.required_terms(now)).fold(StreamTerms::NONE, |all, one| StreamTerms {
-            batched: all.batched || one.batched,
-            unchecked: all.unchecked || one.unchecked,
-        })
+        self.slots.iter().map(|slot| slot.required_terms(now)).fold(SocketTerms::NONE, SocketTerms::or)
     }
 
     /// Whether every open session is a stream, but for silent ones: a sender that was killed leaves its session open.
     pub(super) fn has_streams_only(&self, now: Stamp<ReflectorClock>) -> bool {
         let mut confirmed = self.open().filter(|slot| slot.confirmed);
-        confirmed.all(|slot| slot.terms.stream.batched || slot.is_silent(now))
+        confirmed.all(|slot| slot.terms.socket.batched || slot.is_silent(now))
     }
 
     /// Open sessions from the prefix of `address`; 0 for loopback, which is exempt.
@@ -521,7 +519,7 @@ impl SessionTable {
         let closed = self.slots.iter_mut().filter(|slot| !slot.is_open());
         let slot = closed.min_by_key(|slot| slot.last_probe)?;
         let number = slot.session.wrapping_add(slots);
-        self.has_streams |= new.terms.stream != StreamTerms::NONE;
+        self.has_streams |= new.terms.socket != SocketTerms::NONE;
         slot.begin(number, new, keys(number));
         Some(slot)
     }
@@ -540,7 +538,7 @@ mod tests {
             size_bytes: 24,
             duration: Nanos::from_secs(60),
             idle: Nanos::from_secs(10),
-            stream: StreamTerms { batched: nonce == 2, unchecked: nonce == 1 },
+            socket: SocketTerms { batched: nonce == 2, unchecked: nonce == 1, stamped: false },
             ..Terms::default()
         };
         let (nonce, reflector_nonce) = ([nonce; 16], [0; 16]);

@@ -16,7 +16,7 @@ use crate::transport::error::TransportError;
 use crate::transport::interface::{BatchBuffer, ReflectorSocket, SocketReport};
 use crate::transport::wait::WaitStrategy;
 use crate::units::Nanos;
-use crate::wire::StreamTerms;
+use crate::wire::SocketTerms;
 
 /// Frames for a tenth of a second of 5,000 packets a second.
 const FIRST_FRAMES: u32 = 512;
@@ -184,15 +184,15 @@ impl ReflectorSocket for XdpReflector {
     }
 
     /// A burst is longer than what a reflector of probes has frames for.
-    fn configure(&mut self, terms: StreamTerms) {
+    fn configure(&mut self, terms: SocketTerms) {
         if terms.batched {
             self.queue.socket_mut().give_all();
         }
     }
 
     /// The kernel merges no packets here, and those without a checksum are accepted over IPv4.
-    fn supported_terms(&self) -> StreamTerms {
-        StreamTerms { batched: true, unchecked: false }
+    fn supported_terms(&self) -> SocketTerms {
+        SocketTerms { batched: true, unchecked: false, stamped: false }
     }
 
     fn report(&self) -> SocketReport {

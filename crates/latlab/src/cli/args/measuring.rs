@@ -7,7 +7,9 @@ use clap::Args;
 use crate::cli::options::AddressArgs;
 use crate::cli::value::{self, Pin, Tag, TypedTarget};
 use crate::console::Verbosity;
-use crate::plan::{CompatOutput, LoadSpec, Protocol, SettingSpec, TransportKind, WaitMode, Warmup, defaults};
+use crate::plan::{
+    CompatOutput, LoadSpec, Protocol, SettingSpec, StampLayer, TransportKind, WaitMode, Warmup, defaults,
+};
 use crate::units::Nanos;
 
 /// What all commands that measure have in common.
@@ -99,6 +101,14 @@ pub struct ProbeArgs {
         verbatim_doc_comment, hide_possible_values = true
     )]
     pub transport: Option<TransportKind>,
+    /// Stamps of both kernels on the way of each probe: kernel (UDP only) [default: none]
+    ///
+    /// Before the queueing discipline, in the driver, and in the stack on receipt: `latlab explain` says where the time
+    /// went. Costs 0.2 to 3 us of each round trip, which the summary states.
+    #[arg(
+        long, value_name = "WORD", value_parser = value::stamps(), hide_short_help = true, hide_possible_values = true
+    )]
+    pub stamps: Option<StampLayer>,
 }
 
 /// How the process of an end runs.

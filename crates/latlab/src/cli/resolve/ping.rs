@@ -27,6 +27,7 @@ pub fn ping(typed: &PingArgs, environment: &Environment) -> Result<MeasureJob, F
         timeout_ns: typed.schedule.timeout.unwrap_or(defaults::TIMEOUT),
         max_backlog_ns: typed.schedule.max_backlog.unwrap_or(defaults::MAX_BACKLOG),
         with_wakeup: typed.with_wakeup.map(|typed| wakeups_beside(typed, here)).transpose()?,
+        stamps: typed.probes.stamps,
     };
     let base = RunSpec {
         stop: typed.stop.stop(),
