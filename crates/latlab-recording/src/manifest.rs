@@ -28,7 +28,7 @@ pub struct FormatVersion {
 
 impl FormatVersion {
     /// The version that this latlab writes.
-    pub const CURRENT: FormatVersion = FormatVersion { major: 1, minor: 12 };
+    pub const CURRENT: FormatVersion = FormatVersion { major: 1, minor: 13 };
 
     /// The last version without checksums.
     const WITHOUT_CHECKSUMS: FormatVersion = FormatVersion { major: 1, minor: 5 };

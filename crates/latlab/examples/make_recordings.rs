@@ -1,6 +1,6 @@
 //! Makes recordings of the current format for `testdata/recordings/`: `cargo run --example make_recordings DIRECTORY`.
 //!
-//! For a new format version, add `finished`, `tcp`, `dds`, `xdp`, `wakeup`, `command`, `stream`, `search` and `died` to `old/`, and do not
+//! For a new format version, add `finished`, `tcp`, `dds`, `xdp`, `stamped`, `wakeup`, `command`, `stream`, `search` and `died` to `old/`, and do not
 //! change those of earlier versions. `closed` and `scheduled` are for `good/`.
 //!
 //! `cargo run --example make_recordings refill RUNS` puts made-up rows into the recordings in `RUNS`, of an experiment for
@@ -14,18 +14,18 @@ use std::time::Duration;
 
 use latlab::facts::{
     CommandLine, ConnectionFacts, CounterFacts, CpuReadings, DdsFacts, Execution, HostFacts, HostReadings, HostSample,
-    InterruptSource, IntervalCounts, PrintedNumber, RateSearchFacts, SearchEnding, StageFacts, StreamFacts,
+    InterruptSource, IntervalCounts, PrintedNumber, RateSearchFacts, SearchEnding, StageFacts, StampFacts, StreamFacts,
     StreamInterval, TrialFacts, WakeupFacts, XdpFacts,
 };
 use latlab::plan::{
     self, CommandOutput, CommandSpec, DdsSpec, History, Pace, PacketSize, PingSpec, RateSearchSpec, Reflect,
-    Reliability, RunSpec, Schedule, Side, StopWhen, StreamRunSpec, Target, TransportKind, Via, WakeupCpus, WakeupSpec,
-    Work, XdpSpec,
+    Reliability, RunSpec, Schedule, Side, StampLayer, StopWhen, StreamRunSpec, Target, TransportKind, Via, WakeupCpus,
+    WakeupSpec, Work, XdpSpec,
 };
 use latlab::probe::{ExecutionFate, Phase, Seq};
-use latlab::recording::SpoolEvent;
 use latlab::recording::manifest::{Manifest, RunEnding};
 use latlab::recording::{EventLog, RecordingWriter, Store};
+use latlab::recording::{ProbeStamps, SpoolEvent};
 use latlab::units::{Nanos, Stamp};
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -51,6 +51,7 @@ fn main() {
     make(target, "tcp", tcp("0000000000007c90"), |log| runs::fill(log, 0..300), finish);
     make(target, "dds", dds("0000000000000dd5"), |log| runs::fill(log, 0..300), finish);
     make(target, "xdp", xdp("00000000000000bf"), |log| runs::fill(log, 0..300), finish);
+    make(target, "stamped", stamped("0000000000057a3b"), fill_stamped, finish);
     make(target, "stream", stream("000000000057e4a0"), fill_stream, finish);
     make(target, "search", searched("000000000005ea4c"), fill_searched, finish);
     make(target, "wakeup", wakeup("0000000000003a6e"), fill_wakeup, finish);
@@ -168,6 +169,25 @@ fn xdp(run_id: &str) -> Manifest {
     manifest.run.xdp_reflector = Some(XdpFacts { queue: None, ..facts.clone() });
     manifest.run.xdp = Some(facts);
     manifest
+}
+
+/// The run of `finished` with stamps of the kernel.
+fn stamped(run_id: &str) -> Manifest {
+    let mut manifest = known(runs::manifest(run_id));
+    let Work::Ping(ping) = &mut manifest.spec.work else { unreachable!("a run of round trips") };
+    ping.stamps = Some(StampLayer::Kernel);
+    manifest.run.stamps = Some(StampFacts { error_ns: 20, clock_steps: 1, cost_ns: 390 });
+    manifest
+}
+
+fn fill_stamped(log: &mut EventLog) {
+    for seq in 0..300 {
+        runs::fill(log, seq..seq + 1);
+        let at = |after| Some(Stamp::from_nanos(runs::due(seq) + after));
+        let tx_software = at(900).filter(|_| seq % 7 != 0);
+        let reflector_tx_lag = (seq % 5 != 0).then_some(Nanos(310));
+        log.push(SpoolEvent::Stamped(ProbeStamps { seq: Seq(seq), tx_sched: at(400), tx_software, reflector_tx_lag }));
+    }
 }
 
 /// Sample `seq` of a host with two CPUs that measures and does nothing else.

@@ -12,9 +12,10 @@ use latlab::experiment::OpenExperiment;
 use latlab::facts::RunOutcome;
 use latlab::facts::{IntervalCounts, StreamInterval};
 use latlab::plan::Kind;
-use latlab::probe::{Fate, Phase};
+use latlab::probe::{Fate, KernelStamps, Phase, ProbeRecord};
 use latlab::recording::manifest::Manifest;
 use latlab::recording::{ExecutionBatch, IntColumn, ProbeColumn, RecordedTable, Recording, RecordingError, ValueBatch};
+use latlab::units::Stamp;
 use serde_json::{Value, json};
 
 mod runs;
@@ -51,14 +52,25 @@ fn expected(recording: &Path, extension: &str, actual: &str) -> String {
     fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// Over DDS since format 1.7, past the network stack since 1.8, with the command line since 1.10, imported since 1.11.
-fn add_later_facts(manifest: &Manifest, facts: &mut Value) {
+/// Over DDS since format 1.7, past the network stack since 1.8, with the command line since 1.10, imported since 1.11,
+/// with stamps since 1.13.
+fn add_later_facts(manifest: &Manifest, rows: &[ProbeRecord], facts: &mut Value) {
     let (run, path) = (&manifest.run, manifest.spec.path());
     if run.dds.is_some() {
         facts["dds"] = json!([run.dds, path.and_then(|path| path.dds)]);
     }
     if run.xdp.is_some() {
         facts["xdp"] = json!([run.xdp, run.xdp_reflector, path.and_then(|path| path.xdp)]);
+    }
+    if run.stamps.is_some() {
+        facts["stamps"] = json!([run.stamps, manifest.spec.ping().map(|ping| ping.stamps)]);
+        let sum =
+            |of: fn(&KernelStamps) -> Option<i64>| wrapping_sum(&mut rows.iter().filter_map(|row| of(&row.kernel)));
+        facts["sums_of_stamps"] = json!([
+            sum(|kernel| kernel.tx_sched.map(Stamp::as_nanos)),
+            sum(|kernel| kernel.tx_software.map(Stamp::as_nanos)),
+            sum(|kernel| kernel.reflector_tx_software.map(Stamp::as_nanos)),
+        ]);
     }
     if let Some(command) = &manifest.command {
         facts["command"] = json!(command);
@@ -123,7 +135,7 @@ fn facts(recording: &Recording) -> Value {
     }
     facts_of_executions(recording, &mut facts);
     facts_of_values(recording, &mut facts);
-    add_later_facts(manifest, &mut facts);
+    add_later_facts(manifest, &rows, &mut facts);
     // Since format 1.5.
     if let (Some(facts_of_search), Some(stream)) = (&manifest.run.search, manifest.spec.stream()) {
         let goals = stream.search.as_ref().map(|search| search.goals.as_slice()).unwrap_or_default();

@@ -143,6 +143,25 @@ fn concurrent_wakeups_cost_the_sender_no_system_call() {
     check(500, "-i 2ms --wait block --with-wakeup 2ms", &["ppoll"], (false, true));
 }
 
+/// The error queue counts as receive.
+#[test]
+fn with_stamps_both_ends_only_send_and_receive() {
+    if !can_trace() {
+        return;
+    }
+    for (options, waits) in [("--wait block", &[][..]), ("--wait spin", &[]), ("-i 2ms", &["ppoll"])] {
+        let options = format!("{options} -n 300 --timeout 20s -s {SIZE_BYTES} --stamps kernel");
+        let (trace, summary) = traced(&format!("ping local --warmup 0 --no-record --json {options}"));
+        let allowed: BTreeSet<_> = ALWAYS.iter().chain(waits).chain(&["recvmsg"]).copied().collect();
+        for calls in [armed_sender(&trace), armed_reflector(&trace)] {
+            let made = names(calls);
+            assert!(made.is_subset(&allowed), "{options}: {:?}", made.difference(&allowed).collect::<Vec<_>>());
+        }
+        let probes = armed_sender(&trace).iter().filter(|call| call.sends()).count();
+        assert_eq!(probes, sent(&summary, 300), "{options}");
+    }
+}
+
 #[test]
 fn a_key_costs_no_system_call() {
     check(500, "--wait block --psk-file key", &[], (true, true));

@@ -57,6 +57,7 @@ mod settings;
 mod settings_real;
 #[path = "../skip/mod.rs"]
 mod skip;
+mod stamps;
 mod store;
 mod stream;
 mod summary;
