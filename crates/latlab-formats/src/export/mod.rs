@@ -1,11 +1,12 @@
 //! What latlab gives to other tools. Each format is pure: rows or figures in, bytes out; where the bytes go is the caller's.
 //!
 //! Rows (`lines`, `parquet`) share [`ExportSchema`] and [`RowsWriter`]; `probes` has the forms of other tools. `hlog`
-//! takes the values of whole runs. What each format has: docs/export.md.
+//! takes the values of whole runs, `perfetto` tracks of slices and counters. What each format has: docs/export.md.
 
 pub mod hlog;
 pub mod lines;
 pub mod parquet;
+pub mod perfetto;
 pub mod probes;
 
 use std::io;

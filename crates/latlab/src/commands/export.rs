@@ -11,12 +11,13 @@ use serde_json::Value;
 use super::export_figures::ValuelessRuns;
 use super::exported_runs::{Export, ExportBreak, ExportedRun, exported_runs};
 use super::output_file::OutputTarget;
-use super::{Outcome, export_figures, export_probes};
+use super::{Outcome, export_figures, export_probes, export_trace};
 use crate::cli::resolve::{ExportContent, ExportJob, RowFormat};
 use crate::console::Console;
 use crate::diagnostics::{Failure, refused};
 use crate::formats::export::lines::{LineForm, LinesWriter};
 use crate::formats::export::parquet::{EXPORT_KEY, ParquetRowsWriter};
+use crate::formats::export::perfetto::TRACE_MARK;
 use crate::formats::export::probes::ProbeForm;
 use crate::formats::export::{ExportCell, ExportSchema, RowsWriter};
 use crate::plan::Kind;
@@ -27,9 +28,13 @@ use crate::units::human::counted;
 
 /// Writes what `job` asks for.
 pub(super) fn run(job: &ExportJob, console: &Console) -> Result<Outcome, Failure> {
-    let is_binary = matches!(job.content, ExportContent::Rows { format: RowFormat::Parquet, .. });
-    if is_binary && job.output.is_none() && console.data_screen().terminal {
-        return Err(Failure::request("cannot write Parquet to a terminal")
+    let binary = match job.content {
+        ExportContent::Rows { format: RowFormat::Parquet, .. } => Some("Parquet"),
+        ExportContent::Trace => Some("a trace"),
+        _ => None,
+    };
+    if let Some(content) = binary.filter(|_| job.output.is_none() && console.data_screen().terminal) {
+        return Err(Failure::request(format!("cannot write {content} to a terminal"))
             .because("stdout is a terminal")
             .hint("`-o FILE`, or redirect stdout"));
     }
@@ -79,6 +84,7 @@ fn is_own(path: &Path, content: &ExportContent) -> io::Result<bool> {
             }
         },
         ExportContent::Hlog { .. } => "#[Logged with latlab ",
+        ExportContent::Trace => TRACE_MARK,
         ExportContent::Probes { form: form @ ProbeForm::RoundtripCsv } => form.heading(),
         ExportContent::Probes { form: ProbeForm::FourTimes }
         | ExportContent::Values { .. }
@@ -120,6 +126,7 @@ impl Export<'_> {
                 export_figures::singletons(self, metric.as_deref(), *unit, target)
             }
             ExportContent::Probes { form } => export_probes::probes(self, *form, target),
+            ExportContent::Trace => export_trace::trace(self, target),
             ExportContent::Jitter { metric, unit } => export_figures::jitter(self, metric.as_deref(), *unit, target),
         }
     }

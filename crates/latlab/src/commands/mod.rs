@@ -11,6 +11,7 @@ mod experiment_reporter;
 mod export;
 mod export_figures;
 mod export_probes;
+mod export_trace;
 mod exported_runs;
 mod import;
 mod keys;

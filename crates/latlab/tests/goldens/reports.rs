@@ -54,6 +54,7 @@ export closed 1.3-wakeup
 export closed 1.3-wakeup --kind wakeup --format values
 export closed stream-down --format hlog
 export closed --format hlog --metric response_time
+export 1.11-values --format perfetto
 export closed --format values --metric rtt
 export closed --format values --statistic p999
 export closed --unit us

@@ -93,4 +93,6 @@ pub enum ExportFormat {
     FourTimes,
     /// Mean and standard deviation of each run, a line for each.
     Jitter,
+    /// A trace of one run for ui.perfetto.dev.
+    Perfetto,
 }

@@ -59,6 +59,8 @@ pub enum ExportContent {
     Probes {
         form: ProbeForm,
     },
+    /// One run as a trace.
+    Trace,
     /// Mean and standard deviation of each run.
     Jitter {
         metric: Option<String>,
@@ -93,6 +95,7 @@ fn format_of_end(path: &Path) -> Option<ExportFormat> {
         "jsonl" | "ndjson" => ExportFormat::Jsonl,
         "parquet" => ExportFormat::Parquet,
         "hlog" => ExportFormat::Hlog,
+        "pftrace" | "perfetto-trace" => ExportFormat::Perfetto,
         _ => return None,
     })
 }
@@ -110,6 +113,7 @@ fn content(typed: &ExportContentArgs, format: ExportFormat) -> Result<ExportCont
     Ok(match (rows, format) {
         (Some(format), _) if typed.histogram => ExportContent::Bins { format, metric },
         (Some(format), _) => ExportContent::Rows { format, table: typed.table },
+        (None, ExportFormat::Perfetto) => ExportContent::Trace,
         (None, ExportFormat::Hlog) => ExportContent::Hlog { metric },
         (None, ExportFormat::RoundtripCsv) => ExportContent::Probes { form: ProbeForm::RoundtripCsv },
         (None, ExportFormat::FourTimes) => ExportContent::Probes { form: ProbeForm::FourTimes },
@@ -127,7 +131,7 @@ fn expect_in_place(typed: &ExportContentArgs, format: ExportFormat, rows: Option
     let with = format!("--format {}", word.as_ref().map_or("", PossibleValue::get_name));
     let refuse = |option, cause, hint| Err(out_of_place(option, &with, cause, hint));
     let is_values = format == ExportFormat::Values;
-    let are_probes = matches!(format, ExportFormat::RoundtripCsv | ExportFormat::FourTimes);
+    let are_probes = matches!(format, ExportFormat::RoundtripCsv | ExportFormat::FourTimes | ExportFormat::Perfetto);
     if typed.histogram && !matches!(rows, Some(RowFormat::Csv | RowFormat::Jsonl)) {
         return refuse("--histogram", "bins are printed as text", "`--format csv` or `--format jsonl`");
     }

@@ -1,0 +1,215 @@
+//! `latlab export --format perfetto`: one run as a trace. Probes are slices with the stages of both ends, wake-ups slices from
+//! the due time on, executions slices, host samples counters.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+
+use super::exported_runs::{Export, ExportBreak, ExportedRun};
+use super::output_file::OutputTarget;
+use crate::diagnostics::Failure;
+use crate::facts::CpuReadings;
+use crate::formats::export::perfetto::{Part, TraceWriter, Track, TrackKind};
+use crate::plan::{Kind, Side};
+use crate::probe::{Fate, ProbeRecord};
+use crate::recording::{ProbeColumn, RecordedTable, Recording};
+use crate::units::Stamp;
+use crate::units::human::counted;
+
+type Trace<'a, 'b> = TraceWriter<&'a mut OutputTarget<'b>>;
+
+/// The only run.
+pub(super) fn trace(export: &Export<'_>, target: &mut OutputTarget<'_>) -> Result<(), ExportBreak> {
+    let [run] = export.runs else {
+        let runs = counted(export.runs.len(), "run");
+        let refused = Failure::request(format!("cannot write {runs} in one trace"));
+        return Err(refused.because("each run has clocks of its own").hint("name one recording").into());
+    };
+    if run.kind == Kind::Values {
+        let refused = Failure::request(format!("cannot write `{}` as a trace", run.name));
+        return Err(refused.because("its log states no instants").hint("`--format csv` has its values").into());
+    }
+    let recording = Recording::open(&run.path)?;
+    let mut trace = TraceWriter::new(target)?;
+    if run.tables.contains(&RecordedTable::Probes) {
+        probes(export, run, &recording, &mut trace)?;
+    }
+    wakeups(export, &recording, &mut trace)?;
+    executions(export, &recording, &mut trace)?;
+    host(export, &recording, &mut trace)?;
+    Ok(trace.finish()?)
+}
+
+/// Tracks of slices that may overlap: each slice is in the first lane that is free.
+struct Lanes {
+    name: &'static str,
+    parent: Track,
+    /// Each with the end of its last slice.
+    lanes: Vec<(Track, i64)>,
+}
+
+impl Lanes {
+    fn new(trace: &mut Trace<'_, '_>, name: &'static str) -> Result<Lanes, ExportBreak> {
+        Ok(Lanes { name, parent: trace.track(name, None, TrackKind::Slices)?, lanes: Vec::new() })
+    }
+
+    fn slice(
+        &mut self,
+        trace: &mut Trace<'_, '_>,
+        name: &str,
+        (begin, end): (i64, i64),
+        parts: &[Part],
+        flow: Option<u64>,
+    ) -> Result<(), ExportBreak> {
+        let lane = match self.lanes.iter().position(|(_, busy_until)| *busy_until <= begin) {
+            Some(lane) => lane,
+            None => {
+                let track = trace.track(self.name, Some(self.parent), TrackKind::Slices)?;
+                self.lanes.push((track, i64::MIN));
+                self.lanes.len() - 1
+            }
+        };
+        let (track, busy_until) = &mut self.lanes[lane];
+        *busy_until = end;
+        Ok(trace.slice(*track, name, (begin, end), parts, flow)?)
+    }
+}
+
+/// What is added to the reflector's stamps so that they stand among the sender's: 0 if both ends read one clock. Otherwise the
+/// reflector's part of the fastest probe is in the middle of its round trip.
+fn reflector_shift(run: &ExportedRun, recording: &Recording) -> Result<i64, ExportBreak> {
+    if run.spec.target.is_this_host() {
+        return Ok(0);
+    }
+    let mut fastest = (i64::MAX, 0);
+    for batch in recording.probes(&ProbeColumn::ALL)? {
+        let batch = batch?;
+        for row in (0..batch.rows).map(|row| batch.record(row)) {
+            let Some(([sent, received], [arrived, left])) = both_ends(&row) else { continue };
+            let middle = |from: i64, to: i64| from + (to - from) / 2;
+            fastest = fastest.min((received - sent, middle(sent, received) - middle(arrived, left)));
+        }
+    }
+    Ok(fastest.1)
+}
+
+/// When an answered probe left and its answer came, and the same at the reflector.
+fn both_ends(row: &ProbeRecord) -> Option<([i64; 2], [i64; 2])> {
+    let here = [row.sent?.as_nanos(), row.received?.as_nanos()];
+    Some((here, [row.reflector_received?.as_nanos(), row.reflector_sent?.as_nanos()]))
+}
+
+fn probes(
+    export: &Export<'_>,
+    run: &ExportedRun,
+    recording: &Recording,
+    trace: &mut Trace<'_, '_>,
+) -> Result<(), ExportBreak> {
+    let shift = reflector_shift(run, recording)?;
+    let mut sender = Lanes::new(trace, "sender")?;
+    let mut reflector = Lanes::new(trace, if shift == 0 { "reflector" } else { "reflector (clock estimated)" })?;
+    let lost = trace.track("without an answer in time", None, TrackKind::Slices)?;
+    for batch in recording.probes(&ProbeColumn::ALL)? {
+        export.expect_no_signal()?;
+        let batch = batch?;
+        for row in (0..batch.rows).map(|row| batch.record(row)) {
+            let (name, flow) = (format!("probe {}", row.seq.0), Some(row.seq.0 + 1));
+            let Some(begin) = row.sent.or(row.due).map(Stamp::as_nanos) else { continue };
+            if row.fate != Fate::Answered {
+                trace.instant(lost, &format!("{name} {}", row.fate.word()), begin)?;
+            }
+            let Some(end) = row.received.map(Stamp::as_nanos) else { continue };
+            let at = |stamp: Option<i64>| stamp.map(|stamp| stamp.clamp(begin, end));
+            let [queue, driver, stack] = [row.kernel.tx_sched, row.kernel.tx_software, row.kernel.rx_software]
+                .map(|stamp| at(stamp.map(Stamp::as_nanos)));
+            let parts = [("send call", Some(begin), queue), ("queue", queue, driver), ("wake-up", stack, Some(end))];
+            sender.slice(trace, &name, (begin, end), &known(parts), flow)?;
+            if let Some((_, [arrived, left])) = both_ends(&row) {
+                let of = |stamp: Option<i64>, other| stamp.map_or(other, |stamp| stamp + shift);
+                let [arrived, left] = [arrived, left].map(|at| at + shift);
+                let first = of(row.kernel.reflector_rx_software.map(Stamp::as_nanos), arrived).min(arrived);
+                let last = of(row.kernel.reflector_tx_software.map(Stamp::as_nanos), left).max(left);
+                let parts = [("wake-up", first, arrived), ("process", arrived, left), ("reply", left, last)];
+                reflector.slice(
+                    trace,
+                    &name,
+                    (first, last),
+                    &known(parts.map(|(n, b, e)| (n, Some(b), Some(e)))),
+                    flow,
+                )?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The parts whose ends are known, without those that take no time.
+fn known(parts: [(&'static str, Option<i64>, Option<i64>); 3]) -> Vec<Part> {
+    let part = |(name, begin, end): (_, Option<i64>, Option<i64>)| Some((name, begin?, end?));
+    parts.into_iter().filter_map(part).filter(|(_, begin, end)| begin < end).collect()
+}
+
+fn wakeups(export: &Export<'_>, recording: &Recording, trace: &mut Trace<'_, '_>) -> Result<(), ExportBreak> {
+    if recording.manifest().wakeup_rows.is_none() {
+        return Ok(());
+    }
+    let mut tracks: BTreeMap<Option<i64>, Lanes> = BTreeMap::new();
+    for batch in recording.wakeups()? {
+        export.expect_no_signal()?;
+        let batch = batch?;
+        for row in 0..batch.rows {
+            let (Some(due), Some(woke)) = (batch.due_ns.get(row), batch.woke_ns.get(row)) else { continue };
+            let lanes = match tracks.entry(batch.cpu.get(row)) {
+                Entry::Occupied(entry) => entry.into_mut(),
+                Entry::Vacant(entry) => entry.insert(Lanes::new(trace, "wake-ups")?),
+            };
+            lanes.slice(trace, "wake-up", (due.min(woke), woke), &[], None)?;
+        }
+    }
+    Ok(())
+}
+
+fn executions(export: &Export<'_>, recording: &Recording, trace: &mut Trace<'_, '_>) -> Result<(), ExportBreak> {
+    if recording.manifest().kind != Kind::Command {
+        return Ok(());
+    }
+    let mut lanes = Lanes::new(trace, "executions")?;
+    for batch in recording.executions()? {
+        export.expect_no_signal()?;
+        let batch = batch?;
+        for row in 0..batch.rows {
+            let (Some(started), Some(ended)) = (batch.started_ns.get(row), batch.ended_ns.get(row)) else { continue };
+            lanes.slice(trace, "execution", (started, ended), &[], None)?;
+        }
+    }
+    Ok(())
+}
+
+/// Busy share and frequency of each CPU of this host, between samples.
+fn host(export: &Export<'_>, recording: &Recording, trace: &mut Trace<'_, '_>) -> Result<(), ExportBreak> {
+    let mut cpus: BTreeMap<u16, ([Track; 2], CpuReadings, i64)> = BTreeMap::new();
+    for sample in recording.host_samples()? {
+        export.expect_no_signal()?;
+        let (side, sample) = sample?;
+        if side != Side::Local {
+            continue;
+        }
+        for (cpu, readings) in sample.cpus {
+            if !cpus.contains_key(&cpu) {
+                let busy = trace.track(&format!("CPU {cpu} busy"), None, TrackKind::Counter("%"))?;
+                let frequency = trace.track(&format!("CPU {cpu} frequency"), None, TrackKind::Counter("MHz"))?;
+                cpus.insert(cpu, ([busy, frequency], readings, sample.start_ns));
+                continue;
+            }
+            let Some(([busy, frequency], before, since)) = cpus.get_mut(&cpu) else { continue };
+            let span = (sample.start_ns - *since) as f64;
+            if let (Some(now), Some(then)) = (readings.busy_ns, before.busy_ns) {
+                trace.value(*busy, *since, 100.0 * (now - then) as f64 / span.max(1.0))?;
+            }
+            if let Some(khz) = readings.frequency_khz {
+                trace.value(*frequency, sample.start_ns, khz as f64 / 1e3)?;
+            }
+            (*before, *since) = (readings, sample.start_ns);
+        }
+    }
+    Ok(())
+}
