@@ -6,6 +6,10 @@ use crate::units::Nanos;
 
 /// Tolerance in seconds when shares of durations are compared.
 const ROUNDING: f64 = 1e-9;
+/// A confirmed bound lies this share below the rate of its trial, since a bucket that was full at its begin let more pass.
+const MARGIN: f64 = 0.005;
+/// Packets without a loss for each allowed one, after which the loss ratio is at most that allowed (95 %; rule of three).
+const PACKETS_FOR_EACH: f64 = 3.0;
 
 /// The allowed loss and the required evidence (RFC 9971: search goal).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -20,6 +24,9 @@ pub struct LossGoal {
     pub exceed_ratio: f64,
     /// The distance of the bounds at which a search ends, as a share of the upper one (RFC 9971: goal width).
     pub width: f64,
+    /// The duration of the trial that confirms a lower bound; 0: none does, as in recordings before this key.
+    #[serde(default)]
+    pub confirming_ns: Nanos,
 }
 
 /// One trial: a constant rate for a time.
@@ -32,6 +39,10 @@ pub struct RateTrial {
     pub loss_ratio: f64,
     /// The rate at which packets arrived, in packets a second.
     pub delivered_pps: f64,
+    /// The same of the packets that were sent, lost ones included.
+    pub offered_pps: f64,
+    /// The share of the sent packets that did not arrive.
+    pub lost_ratio: f64,
 }
 
 /// The classification of a rate for a goal.
@@ -51,7 +62,7 @@ pub struct RateBounds {
     pub lower_pps: Option<f64>,
     /// The lowest rate that does not meet it.
     pub upper_pps: Option<f64>,
-    /// The conditional throughput at the lower bound.
+    /// The conditional throughput at the lower bound; of a confirmed one, what its trial delivered of it.
     pub conditional_pps: Option<f64>,
 }
 
@@ -99,6 +110,15 @@ impl LossGoal {
         let class = |pps: &f64| self.class_of(trials.iter().filter(|trial| trial.pps == *pps));
         let upper_pps = rates.iter().copied().find(|pps| class(pps) == RateClass::Upper);
         let below = |pps: &f64| upper_pps.is_none_or(|upper| *pps < upper);
+        if self.confirming_ns > Nanos::ZERO {
+            // Without an upper bound no overload was seen, nor a bucket that could hide it.
+            let margin = if upper_pps.is_some() { MARGIN } else { 0.0 };
+            let kept = trials.iter().filter(|trial| self.is_confirming(trial) && trial.lost_ratio <= self.loss_ratio);
+            let confirmed = kept.map(|trial| (trial.offered_pps * (1.0 - margin), trial.lost_ratio));
+            let highest = confirmed.filter(|(pps, _)| below(pps)).max_by(|one, other| one.0.total_cmp(&other.0));
+            let conditional_pps = highest.map(|(pps, lost)| pps * (1.0 - lost));
+            return RateBounds { lower_pps: highest.map(|(pps, _)| pps), upper_pps, conditional_pps };
+        }
         let lower_pps = rates.iter().rev().copied().find(|pps| below(pps) && class(pps) == RateClass::Lower);
         let conditional_pps = lower_pps.map(|lower| self.conditional_throughput(lower, trials));
         RateBounds { lower_pps, upper_pps, conditional_pps }
@@ -124,6 +144,26 @@ impl LossGoal {
             left -= trial.lasting.as_secs_f64();
         }
         delivered_pps.filter(|_| left <= ROUNDING).unwrap_or(0.0)
+    }
+
+    /// The duration of a trial that confirms `pps`: long enough to decide about the loss ratio.
+    pub fn confirming_at(&self, pps: f64) -> Nanos {
+        let seconds = PACKETS_FOR_EACH / (self.loss_ratio * pps);
+        let decides = if seconds.is_finite() { (seconds * 1e9) as i64 } else { 0 };
+        self.confirming_ns.max(Nanos(decides))
+    }
+
+    /// Whether `trial` is long enough to confirm its rate.
+    pub fn is_confirming(&self, trial: &RateTrial) -> bool {
+        self.confirming_ns > Nanos::ZERO && trial.lasting >= self.confirming_at(trial.pps)
+    }
+
+    /// The rate to confirm after `trial` did not: what it delivered, plus the allowed loss, but at least `step` less. Not
+    /// below half of its rate.
+    pub fn below(&self, trial: &RateTrial, steps: i32) -> f64 {
+        let carried = trial.delivered_pps / (1.0 - self.loss_ratio) * (1.0 - MARGIN);
+        let step = trial.pps * (1.0 - MARGIN * 3f64.powi(steps));
+        carried.min(step).max(trial.pps / 2.0)
     }
 
     fn is_full(&self, trial: &RateTrial) -> bool {
@@ -160,7 +200,13 @@ mod tests {
         duration_sum_ns: Nanos::from_secs(5),
         exceed_ratio: 0.5,
         width: 0.02,
+        confirming_ns: Nanos::ZERO,
     };
+
+    fn of_loss(pps: f64, lasting: Nanos, loss_ratio: f64) -> RateTrial {
+        let delivered_pps = pps * (1.0 - loss_ratio);
+        RateTrial { pps, lasting, loss_ratio, delivered_pps, offered_pps: pps, lost_ratio: loss_ratio }
+    }
 
     /// Trials at one rate: `+` and `-` of a second without and with loss, `k` and `l` of a quarter of one.
     fn trials(pps: f64, words: &str) -> Vec<RateTrial> {
@@ -171,7 +217,7 @@ mod tests {
                 'k' => (Nanos::from_millis(250), 0.0),
                 _ => (Nanos::from_millis(250), 0.1),
             };
-            RateTrial { pps, lasting, loss_ratio, delivered_pps: pps * (1.0 - loss_ratio) }
+            of_loss(pps, lasting, loss_ratio)
         };
         words.chars().map(trial).collect()
     }
@@ -223,8 +269,7 @@ mod tests {
 
     #[test]
     fn conditional_throughput_is_the_rate_delivered_by_the_trial_at_the_exceed_ratio() {
-        let of_rate =
-            |loss_ratio, delivered_pps| RateTrial { pps: 1_000.0, lasting: SECOND, loss_ratio, delivered_pps };
+        let of_rate = |loss_ratio, delivered_pps| RateTrial { delivered_pps, ..of_loss(1_000.0, SECOND, loss_ratio) };
         let lossy = |loss_ratio| of_rate(loss_ratio, 1_000.0 * (1.0 - loss_ratio));
         let goal = LossGoal { loss_ratio: 0.02, ..GOAL };
         for (losses, expected) in [
@@ -242,13 +287,41 @@ mod tests {
         assert_eq!(goal.bounds(&late).conditional_pps, Some(995.0));
     }
 
+    #[test]
+    fn a_trial_confirms_if_it_has_enough_packets_to_decide() {
+        let goal = LossGoal { loss_ratio: 1e-4, confirming_ns: Nanos::from_secs(10), ..GOAL };
+        for (pps, seconds) in [(1_000.0, 30), (3_000.0, 10), (10_000.0, 10)] {
+            assert_eq!(goal.confirming_at(pps), Nanos::from_secs(seconds), "{pps}");
+            let lasting = |short_ms| of_loss(pps, Nanos::from_secs(seconds) - Nanos::from_millis(short_ms), 0.0);
+            assert!(goal.is_confirming(&lasting(0)) && !goal.is_confirming(&lasting(1)), "{pps}");
+        }
+        assert_eq!(LossGoal { loss_ratio: 0.0, ..goal }.confirming_at(1.0), Nanos::from_secs(10));
+        // The highest confirmed rate below the upper bound counts, less the margin.
+        let ten = |pps, lost| of_loss(pps, Nanos::from_secs(10), lost);
+        let all = [
+            trials(4_000.0, "---"),
+            vec![ten(5_000.0, 0.0), ten(3_500.0, 1e-3), ten(3_000.0, 1e-5), ten(2_900.0, 0.0)],
+        ];
+        let bounds = goal.bounds(&all.concat());
+        assert_eq!((bounds.lower_pps, bounds.upper_pps), (Some(3_000.0 * 0.995), Some(3_500.0)));
+        assert_eq!(bounds.conditional_pps, Some(3_000.0 * 0.995 * (1.0 - 1e-5)));
+    }
+
+    #[test]
+    fn after_a_trial_that_did_not_confirm_the_rate_is_lowered_in_growing_steps() {
+        let goal = LossGoal { loss_ratio: 0.05, ..GOAL };
+        for (lost, steps, expected) in
+            [(0.1, 1, 0.9 / 0.95 * 0.995), (0.051, 1, 0.985), (0.051, 3, 0.865), (0.8, 1, 0.5), (0.051, 20, 0.5)]
+        {
+            let next = goal.below(&of_loss(1_000.0, SECOND, lost), steps) / 1_000.0;
+            assert!((next - expected).abs() < 1e-9, "{lost} {steps}: {next}");
+        }
+    }
+
     /// Trials at one rate: tenths of a second, and whether the trial was without loss.
     fn of_tenths(all: &[(i64, bool)]) -> Vec<RateTrial> {
-        let trial = |(tenths, kept): &(i64, bool)| RateTrial {
-            pps: 1.0,
-            lasting: Nanos::from_millis(tenths * 100),
-            loss_ratio: if *kept { 0.0 } else { 0.1 },
-            delivered_pps: if *kept { 1.0 } else { 0.9 },
+        let trial = |(tenths, kept): &(i64, bool)| {
+            of_loss(1.0, Nanos::from_millis(tenths * 100), if *kept { 0.0 } else { 0.1 })
         };
         all.iter().map(trial).collect()
     }

@@ -195,8 +195,10 @@ pub(super) const RULES: &[Rule<Run<'_>>] = &[
             let search = run.stream?.search.as_ref()?;
             let has_stopped = matches!(search.ending, SearchEnding::Silent | SearchEnding::CutShort);
             let goals = losses(search, |goal| goal.end == GoalEnd::Undecided)?;
-            let message =
-                format!("after {} the bounds for a loss of up to {goals} were wider than requested", span(search.took));
+            let message = format!(
+                "after {} the bounds for a loss of up to {goals} were too wide, or not confirmed",
+                span(search.took)
+            );
             // Another caveat says why no rate was found.
             (search.found_pps.is_some() || !has_stopped).then_some((Warning, message))
         },
@@ -205,7 +207,7 @@ pub(super) const RULES: &[Rule<Run<'_>>] = &[
     },
     Rule {
         code: "search-undecided",
-        // The stage at the found rate is longer than the trials, and meets rarer events. It is judged as they are.
+        // The stage at the found rate is judged as trials are.
         raise: |run| {
             let search = run.stream?.search.as_ref()?;
             let goal = search.goals.iter().find(|goal| goal.bounds.lower_pps == search.found_pps)?.goal;
@@ -217,9 +219,9 @@ pub(super) const RULES: &[Rule<Run<'_>>] = &[
             let [missing, lost, late, not_sent] = [missing, lost, late, not_sent].map(percent);
             let parts = format!("{lost} lost, {late} late, {not_sent} not sent");
             let what = format!("{missing} was not delivered in time: {parts}");
-            Some((Warning, format!("the found rate did not hold in the longer trial: {what}")))
+            Some((Warning, format!("the found rate did not hold in the last stage: {what}")))
         },
-        effect: "most trials met the goal; the longer run also contains rarer events",
+        effect: "the path changes, or loses packets rarely: the trials met the goal",
         hint: |_| "longer trials (`-d 5m`), or a stream at a slightly lower `--rate`".into(),
     },
     Rule {
@@ -417,7 +419,7 @@ fn none_found(search: &SearchFigures, message: &str) -> Option<String> {
         }
         (_, None) => {
             let goals = losses(search, |_| true).unwrap_or_default();
-            format!("at every rate more than {goals} was lost, in {trials} trials")
+            format!("no rate kept the loss within {goals} for long enough, in {trials} trials")
         }
     })
 }

@@ -12,8 +12,10 @@ use crate::units::Nanos;
 
 /// Quantiles of the round trips of a stage: as many as its table shows.
 const QUANTILES: [f64; 3] = [0.5, 0.99, 0.999];
-/// Bounds this close to an end of the searched range, relatively, are at that end.
+/// An upper bound this close to the lowest rate, relatively, is that rate.
 const SAME: f64 = 1e-6;
+/// Confirmed bounds may be wider by this factor than those of trials, which the search narrows.
+const CONFIRMED_WIDTH: f64 = 2.0;
 
 /// How the search for one goal ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -126,12 +128,13 @@ fn loss_ratio(sent: u64, delivered: u64) -> Option<f64> {
 pub(super) fn search(manifest: &Manifest) -> Option<SearchFigures> {
     let spec = manifest.spec.stream()?.search.as_ref()?;
     let facts = manifest.run.search.as_ref()?;
-    let trials = facts.judged();
+    let trials = facts.judged(&spec.goals);
     let goal = |goal: &LossGoal| {
         let bounds = goal.bounds(&trials);
+        let widest = goal.width * if goal.confirming_ns > Nanos::ZERO { CONFIRMED_WIDTH } else { 1.0 };
         let end = match (bounds.lower_pps, bounds.upper_pps) {
-            _ if bounds.width().is_some_and(|width| width <= goal.width) => GoalEnd::Reached,
-            (Some(lower), None) if lower >= facts.ceiling_pps * (1.0 - SAME) => GoalEnd::AtCeiling,
+            _ if bounds.width().is_some_and(|width| width <= widest) => GoalEnd::Reached,
+            (Some(lower), None) if lower >= facts.ceiling_pps * (1.0 - goal.width) => GoalEnd::AtCeiling,
             (None, Some(upper)) if upper <= facts.floor_pps * (1.0 + SAME) => GoalEnd::AtFloor,
             _ => GoalEnd::Undecided,
         };

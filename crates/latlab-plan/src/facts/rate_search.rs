@@ -140,18 +140,23 @@ impl TrialFacts {
     pub(crate) fn as_trial(&self) -> Option<RateTrial> {
         let (pps, lasting) = (self.asked_pps?, self.lasting_ns);
         // A trial has a packet at its begin and at its end: one more than its rate gives is not a higher rate.
-        let delivered_pps = self.delivered_pps().min(pps);
-        Some(RateTrial { pps, lasting, loss_ratio: self.loss_ratio(), delivered_pps })
+        let [delivered_pps, offered_pps] = [self.delivered_packets, self.sent_packets]
+            .map(|packets| rate(packets, self.counting_ns.max(self.sending_ns)).min(pps));
+        let arrived = if self.answered { self.delivered_packets as f64 / self.sent_packets.max(1) as f64 } else { 0.0 };
+        let lost_ratio = (1.0 - arrived).max(0.0);
+        Some(RateTrial { pps, lasting, loss_ratio: self.loss_ratio(), delivered_pps, offered_pps, lost_ratio })
     }
 }
 
 impl RateSearchFacts {
-    /// The trials as goals evaluate them, without those that were repeated.
-    pub fn judged(&self) -> Vec<RateTrial> {
+    /// The trials as `goals` evaluate them, without those that were repeated. Longer ones, which confirm a rate, count as
+    /// the rate that was really offered.
+    pub fn judged(&self, goals: &[LossGoal]) -> Vec<RateTrial> {
+        let full = goals.iter().map(|goal| goal.final_trial_ns).max().unwrap_or_default();
         let mut suspects = 0;
         let mut judged = Vec::with_capacity(self.trials.len());
         for trial in &self.trials {
-            suspects = if trial.is_suspect() { suspects + 1 } else { 0 };
+            suspects = if trial.is_suspect() && trial.lasting_ns <= full { suspects + 1 } else { 0 };
             if suspects == 0 || suspects > REPEATS {
                 suspects = 0;
                 judged.extend(trial.as_trial());
@@ -173,7 +178,7 @@ impl RateSearchFacts {
 
     /// The rate found for the first of `goals` that any rate meets, in packets a second.
     pub fn found_pps(&self, goals: &[LossGoal]) -> Option<f64> {
-        let trials = self.judged();
+        let trials = self.judged(goals);
         goals.iter().find_map(|goal| goal.bounds(&trials).lower_pps)
     }
 }
@@ -185,6 +190,7 @@ fn rate(packets: u64, span: Nanos) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::RateSearchSpec;
 
     const SECOND: Nanos = Nanos::from_secs(1);
     const CLEAN: TrialFacts = TrialFacts {
@@ -283,9 +289,35 @@ mod tests {
         ] {
             let (floor_pps, ceiling_pps, ending) = (20.0, 1e6, SearchEnding::Settled);
             let facts = RateSearchFacts { floor_pps, ceiling_pps, trials, ending, took_ns: SECOND };
-            let judged = facts.judged();
+            let judged = facts.judged(&RateSearchSpec::within(&[0.0], Nanos::from_secs(120)).goals);
             let found = judged.iter().filter(|trial| trial.loss_ratio == 0.0).count();
             assert_eq!((found, judged.len() - found), (kept, lost), "{:?}", facts.trials);
         }
+    }
+
+    #[test]
+    fn a_trial_that_confirms_counts_at_the_rate_that_was_offered() {
+        let ten = SECOND.saturating_mul(10);
+        let late = TrialFacts {
+            lasting_ns: ten,
+            sending_ns: ten,
+            counting_ns: Nanos::from_secs(16),
+            sent_packets: 8_000,
+            delivered_packets: 7_200,
+            ..CLEAN
+        };
+        let without_loss = TrialFacts { delivered_packets: 8_000, ..late };
+        let (floor_pps, ceiling_pps, ending) = (20.0, 1e6, SearchEnding::Settled);
+        let trials = vec![late, without_loss];
+        let facts = RateSearchFacts { floor_pps, ceiling_pps, trials, ending, took_ns: SECOND };
+        let goals = RateSearchSpec::within(&[0.0, 0.1], Nanos::from_secs(120)).goals;
+        // A late one is not repeated.
+        let judged = facts.judged(&goals);
+        let figures = |trial: &RateTrial| (trial.offered_pps, trial.delivered_pps, (trial.lost_ratio * 1e6).round());
+        let judged: Vec<_> = judged.iter().map(figures).collect();
+        assert_eq!(judged, [(500.0, 450.0, 100_000.0), (500.0, 500.0, 0.0)]);
+        assert_eq!((facts.found_pps(&goals[..1]), facts.found_pps(&goals[1..])), (Some(500.0), Some(500.0)));
+        let silent = TrialFacts { answered: false, ..without_loss };
+        assert_eq!(silent.as_trial().map(|trial| trial.lost_ratio), Some(1.0));
     }
 }

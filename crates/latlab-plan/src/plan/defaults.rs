@@ -160,6 +160,9 @@ pub(crate) const SEARCH_TRIALS_IN_ALL: i64 = 120;
 pub const SEARCH_TRIAL_MIN: Nanos = Nanos::from_millis(100);
 /// … and at most this: further seconds show no more than the first.
 pub(crate) const SEARCH_TRIAL_MAX: Nanos = Nanos::from_secs(1);
+/// Number of trials that confirm a lower bound in the whole time: ten times as long as the others up to two minutes, so that
+/// a bucket adds a tenth of what it adds to those.
+pub(crate) const SEARCH_CONFIRMING_IN_ALL: i64 = 12;
 /// Trials without a pace at the beginning, of which the best is the most that this end can send, without brief
 /// interference.
 pub const SEARCH_TRIALS_WITHOUT_PACE: usize = 3;

@@ -32,6 +32,7 @@ impl RateSearchSpec {
             duration_sum_ns: trial.saturating_mul(defaults::SEARCH_TRIALS_AT_A_RATE),
             exceed_ratio: defaults::SEARCH_EXCEED_RATIO,
             width: defaults::SEARCH_WIDTH,
+            confirming_ns: Nanos(within.0 / defaults::SEARCH_CONFIRMING_IN_ALL),
         };
         let stage = Nanos(within.0 / defaults::SEARCH_STAGES_IN_ALL);
         let stage_ns = stage.clamp(defaults::SEARCH_STAGE_MIN, defaults::SEARCH_STAGE_MAX);

@@ -61,6 +61,7 @@ pub(super) fn search(summary: &Summary) -> Option<Value> {
             "duration_sum_ns": goal.duration_sum_ns,
             "exceed_ratio": goal.exceed_ratio,
             "width": goal.width,
+            "confirming_ns": goal.confirming_ns,
             "end": end.word(),
             "lower_pps": bounds.lower_pps,
             "lower_bps": bits(stream, bounds.lower_pps),

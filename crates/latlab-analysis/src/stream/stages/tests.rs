@@ -23,11 +23,13 @@ fn stage(share: Option<f64>, begin_us: i64, stream: Option<TrialFacts>) -> Stage
     StageFacts { share, begin_ns: begin_us * 1_000, end_ns: begin_us * 1_000 + 1, stream }
 }
 
-/// A stream of 1,000 bytes with these facts; the rows are its probes.
+/// A stream of 1,000 bytes with these facts, whose bounds are not confirmed; the rows are its probes.
 fn searched(trials: Vec<TrialFacts>, stages: Vec<StageFacts>, rows: Vec<ProbeRecord>) -> InMemory {
+    let mut search = RateSearchSpec::within(&[0.0, 0.05], Nanos::from_secs(60));
+    search.goals.iter_mut().for_each(|goal| goal.confirming_ns = Nanos::ZERO);
     let spec = StreamRunSpec {
         size: PacketSize::Bytes(1_000),
-        search: Some(RateSearchSpec::within(&[0.0, 0.05], Nanos::from_secs(60))),
+        search: Some(search),
         probes: Some(PingSpec::on(CLOSED)),
         ..StreamRunSpec::at(Pace::Max)
     };
@@ -74,6 +76,37 @@ fn goals_are_judged_by_the_recorded_trials() {
         (GoalEnd::Undecided, Some(2_030.0), Some(3_000.0))
     );
     assert!(lax.bounds.conditional_pps.is_some_and(|pps| (pps - 2_000.0).abs() < 1e-6), "{lax:?}");
+}
+
+#[test]
+fn a_bound_is_found_once_it_is_confirmed() {
+    let five_seconds = |pps: f64, lost: u64| TrialFacts {
+        lasting_ns: Nanos::from_secs(5),
+        sending_ns: Nanos::from_secs(5),
+        counting_ns: Nanos::from_secs(5),
+        ..trial(pps, (pps * 5.0) as u64, (pps * 5.0) as u64 - lost)
+    };
+    let figures_of = |confirming: &[TrialFacts]| {
+        let trials = [&thrice(trial(2_000.0, 1_000, 1_000)), &thrice(trial(2_030.0, 1_015, 900)), confirming].concat();
+        let mut source = searched(trials, Vec::new(), Vec::new());
+        let Work::Stream(stream) = &mut source.manifest.spec.work else { panic!("it is a stream") };
+        stream.search = Some(RateSearchSpec::within(&[0.0], Nanos::from_secs(60)));
+        figures(&source).search.expect("there was one")
+    };
+    let first = |figures: &SearchFigures| (figures.goals[0].end, figures.goals[0].bounds.upper_pps, figures.found_pps);
+    assert_eq!(first(&figures_of(&[])), (GoalEnd::Undecided, Some(2_030.0), None));
+    let lossy = five_seconds(2_000.0, 1);
+    assert_eq!(first(&figures_of(&[lossy])), (GoalEnd::Undecided, Some(2_000.0), None));
+    // Half a per cent lower.
+    let confirmed = figures_of(&[lossy, five_seconds(1_980.0, 0)]);
+    assert_eq!(first(&confirmed), (GoalEnd::Reached, Some(2_000.0), Some(1_970.1)));
+    assert_eq!(first(&figures_of(&[lossy, five_seconds(1_500.0, 0)])).0, GoalEnd::Undecided, "far below");
+    // Without a rate that was too high nothing is deducted.
+    let mut fastest = searched([five_seconds(4_000.0, 0)].into(), Vec::new(), Vec::new());
+    let Work::Stream(stream) = &mut fastest.manifest.spec.work else { panic!("it is a stream") };
+    stream.search = Some(RateSearchSpec::within(&[0.0], Nanos::from_secs(60)));
+    let fastest = figures(&fastest).search.expect("there was one");
+    assert_eq!(first(&fastest), (GoalEnd::AtCeiling, None, Some(4_000.0)));
 }
 
 #[test]
@@ -147,7 +180,7 @@ fn a_search_without_a_rate_gives_the_reason() {
         (SearchEnding::Silent, 2, "the target stopped answering after 2 trials"),
         (SearchEnding::CutShort, 2, "ended after 2 trials"),
         (SearchEnding::CutShort, 0, "ended after 0 trials"),
-        (SearchEnding::TimeUp, 2, "more than 0 % and 5 % was lost, in 2 trials"),
+        (SearchEnding::TimeUp, 2, "no rate kept the loss within 0 % and 5 % for long enough, in 2 trials"),
     ] {
         let mut source = searched(vec![trial(2_000.0, 1_000, 1); trials], Vec::new(), Vec::new());
         if let Some(facts) = &mut source.manifest.run.search {
@@ -236,7 +269,7 @@ fn a_path_that_only_delays_is_not_called_lossy() {
     }
     // With a lost packet the message is about losses.
     let found = caveats(&searched(vec![trial(20.0, 10, 9); 9], Vec::new(), Vec::new()));
-    assert!(found.iter().any(|(_, message)| message.contains("was lost, in")), "{found:?}");
+    assert!(found.iter().any(|(_, message)| message.contains("kept the loss within")), "{found:?}");
 }
 
 #[test]

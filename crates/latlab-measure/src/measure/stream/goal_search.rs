@@ -13,6 +13,8 @@ const STEP_MAX: f64 = 0.5;
 const OVERHEAD: Nanos = Nanos::from_millis(50);
 /// Rates with a smaller relative difference are equal: no clock distinguishes them in a trial.
 const SAME: f64 = 1e-6;
+/// Trials that confirm, for which time is kept beside one for each goal: two are common behind a bucket.
+const FURTHER_CONFIRMING: i64 = 2;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum GoalStep {
@@ -52,6 +54,8 @@ struct GoalProgress {
 pub(super) struct GoalSearch {
     goals: Vec<LossGoal>,
     progress: Vec<GoalProgress>,
+    /// The numbers of goals, the largest loss ratio first: what confirms a goal may confirm one that allows more.
+    confirming_order: Vec<usize>,
     range: RateRange,
     until: Stamp<SenderClock>,
     trials: Vec<RateTrial>,
@@ -64,7 +68,10 @@ impl GoalSearch {
         let floor_pps = rounded(range.floor_pps);
         let ceiling_pps = rounded(range.ceiling_pps).max(floor_pps);
         let guess_pps = rounded(range.guess_pps).clamp(floor_pps, ceiling_pps);
+        let mut confirming_order: Vec<usize> = (0..goals.len()).collect();
+        confirming_order.sort_by(|one, other| goals[*other].loss_ratio.total_cmp(&goals[*one].loss_ratio));
         GoalSearch {
+            confirming_order,
             goals: goals.to_vec(),
             progress: vec![GoalProgress::default(); goals.len()],
             range: RateRange { floor_pps, ceiling_pps, guess_pps },
@@ -74,19 +81,52 @@ impl GoalSearch {
         }
     }
 
-    /// The next step at `now`.
+    /// The next step at `now`: a trial that narrows the bounds of a goal, then those that confirm lower bounds.
     pub(super) fn step(&mut self, now: Stamp<SenderClock>) -> GoalStep {
-        for pass in 0..PASSES.len() {
-            for number in 0..self.goals.len() {
-                let Some(pps) = self.wanted(number, pass) else { continue };
-                let lasting = relaxed(&self.goals[number], pass).final_trial_ns;
-                if now + lasting + self.overhead > self.until {
-                    return GoalStep::TimeUp;
-                }
+        let narrowing = self.narrowing_step();
+        let of_confirming = self.goals.iter().map(|goal| goal.confirming_ns).max().unwrap_or_default();
+        let kept = (of_confirming + self.overhead).saturating_mul(self.goals.len() as i64 + FURTHER_CONFIRMING);
+        let until = if of_confirming > Nanos::ZERO { self.until - kept } else { self.until };
+        if let Some((pps, lasting)) = narrowing.filter(|(_, lasting)| now + *lasting + self.overhead <= until) {
+            return GoalStep::Try { pps, lasting };
+        }
+        let mut is_time_up = narrowing.is_some();
+        for number in self.confirming_order.clone() {
+            let Some(pps) = self.to_confirm(number) else { continue };
+            let lasting = self.goals[number].confirming_at(pps);
+            if now + lasting + self.overhead <= self.until {
+                self.progress[number].steps += 1;
                 return GoalStep::Try { pps, lasting };
             }
+            is_time_up = true;
         }
-        GoalStep::Settled
+        if is_time_up { GoalStep::TimeUp } else { GoalStep::Settled }
+    }
+
+    /// The rate and the duration of the next trial of a pass; `None` if all passes are complete.
+    fn narrowing_step(&mut self) -> Option<(f64, Nanos)> {
+        for pass in 0..PASSES.len() {
+            for number in 0..self.goals.len() {
+                if let Some(pps) = self.wanted(number, pass) {
+                    return Some((pps, relaxed(&self.goals[number], pass).final_trial_ns));
+                }
+            }
+        }
+        None
+    }
+
+    /// The rate at which goal `number` is to be confirmed next; `None` if it has a confirmed bound, or cannot have one.
+    fn to_confirm(&self, number: usize) -> Option<f64> {
+        let goal = &self.goals[number];
+        if goal.confirming_ns == Nanos::ZERO || goal.bounds(&self.trials).lower_pps.is_some() {
+            return None;
+        }
+        let (tried, short): (Vec<RateTrial>, Vec<RateTrial>) =
+            self.trials.iter().copied().partition(|trial| goal.is_confirming(trial));
+        let shown = (0..PASSES.len()).rev().find_map(|pass| relaxed(goal, pass).bounds(&short).lower_pps)?;
+        let Some(lowest) = tried.iter().min_by(|one, other| one.pps.total_cmp(&other.pps)) else { return Some(shown) };
+        let next = goal.below(lowest, self.progress[number].steps).min(shown).max(self.range.floor_pps);
+        (lowest.pps > self.range.floor_pps).then(|| rounded(next))
     }
 
     /// Updates the search with all trials so far, of which the last had the duration `lasting` and took `took`.
@@ -165,6 +205,7 @@ impl GoalSearch {
 
 /// The requirements of `goal` in `pass`.
 fn relaxed(goal: &LossGoal, pass: usize) -> LossGoal {
+    let goal = &LossGoal { confirming_ns: Nanos::ZERO, ..*goal };
     let Some((shorter, wider)) = PASSES.get(pass).copied().filter(|_| pass + 1 < PASSES.len()) else { return *goal };
     let trial = Nanos(goal.final_trial_ns.0 / shorter);
     LossGoal {
@@ -180,5 +221,7 @@ fn rounded(pps: f64) -> f64 {
     (pps * 1_000.0).round() / 1_000.0
 }
 
+#[cfg(test)]
+mod simulated;
 #[cfg(test)]
 mod tests;

@@ -99,7 +99,7 @@ impl StreamRun {
                 return Ok(ending);
             }
             if let Some(facts) = &self.facts_mut().search {
-                goals.learn(&facts.judged(), span, Monotonic.now() - begin);
+                goals.learn(&facts.judged(&search.goals), span, Monotonic.now() - begin);
             }
         }
     }

@@ -17,6 +17,7 @@ fn goal(loss_ratio: f64) -> LossGoal {
         duration_sum_ns: Nanos::from_millis(2_500),
         exceed_ratio: 0.5,
         width: 0.02,
+        confirming_ns: Nanos::ZERO,
     }
 }
 
@@ -88,7 +89,7 @@ fn search(path: &Path, goals: &[LossGoal], within: Nanos, seed: u64) -> Found {
         let GoalStep::Try { pps, lasting } = step else { return Found { search, step, took: now - start } };
         facts.trials.push(path.trial(pps, lasting, &mut random));
         let took = lasting + Nanos::from_millis(random.random_range(1..60));
-        search.learn(&facts.judged(), lasting, took);
+        search.learn(&facts.judged(goals), lasting, took);
         now = now + took;
         assert!(facts.trials.len() < 10_000, "it never ends: {path:?}");
     }
@@ -117,6 +118,33 @@ fn on_a_path_without_noise_the_bounds_of_each_goal_have_the_required_width() {
 /// The least delivered rate of a trial of 0.5 s that meets `goal`: a packet less than its rate, and 1 % late.
 fn least_delivered(lower_pps: f64, goal: &LossGoal) -> f64 {
     (lower_pps - 2.0) * (1.0 - goal.loss_ratio) / 1.01 - 1e-6
+}
+
+#[test]
+fn each_bound_is_confirmed_and_lowered_until_it_holds() {
+    let confirmed = |loss_ratio| LossGoal { confirming_ns: Nanos::from_secs(3), ..goal(loss_ratio) };
+    let goals = [confirmed(NO_LOSS), confirmed(HALF_A_PERCENT)];
+    // Half of the trials lose packets at any rate: bounds of short ones exist, but none holds for long.
+    let path = Path { burst_chance: 0.5, burst_packets: 500.0, ..Path::of(50_000.0, 200_000.0) };
+    let mut found = 0;
+    for seed in 0..100 {
+        let Found { search, step, took } = search(&path, &goals, WITHIN, seed);
+        assert!(took <= WITHIN + Nanos::from_millis(60), "seed {seed}: {took:?}");
+        let lowered: Vec<&RateTrial> = search.trials.iter().filter(|trial| goals[0].is_confirming(trial)).collect();
+        assert!(lowered.is_sorted_by(|one, other| one.pps > other.pps), "seed {seed}: {lowered:?}");
+        let lower = goals[0].bounds(&search.trials).lower_pps;
+        let last = lowered.last().expect("time for one");
+        // It ends at the first that keeps the goal.
+        assert_eq!(lower.is_some(), last.lost_ratio == 0.0, "seed {seed}: {lowered:?}");
+        assert!(lower.is_none_or(|lower| lower <= last.offered_pps), "seed {seed}: {lower:?}");
+        assert!(lower.is_some() || step == GoalStep::TimeUp || last.pps <= 20.0, "seed {seed}: {step:?}");
+        found += usize::from(lower.is_some());
+    }
+    assert!(found > 50, "{found}");
+    // A loss ratio that the rest of the time cannot show is not confirmed.
+    let rare = confirmed(1e-9);
+    let rarely = search(&Path::of(50_000.0, 200_000.0), &[rare], WITHIN, 1);
+    assert_eq!((rarely.step, rare.bounds(&rarely.search.trials).lower_pps), (GoalStep::TimeUp, None));
 }
 
 #[test]
