@@ -162,7 +162,7 @@ impl LossGoal {
     /// below half of its rate.
     pub fn below(&self, trial: &RateTrial, steps: i32) -> f64 {
         let carried = trial.delivered_pps / (1.0 - self.loss_ratio) * (1.0 - MARGIN);
-        let step = trial.pps * (1.0 - MARGIN * 3f64.powi(steps));
+        let step = trial.pps * (1.0 - MARGIN * 2f64.powi(steps));
         carried.min(step).max(trial.pps / 2.0)
     }
 
@@ -311,7 +311,7 @@ mod tests {
     fn after_a_trial_that_did_not_confirm_the_rate_is_lowered_in_growing_steps() {
         let goal = LossGoal { loss_ratio: 0.05, ..GOAL };
         for (lost, steps, expected) in
-            [(0.1, 1, 0.9 / 0.95 * 0.995), (0.051, 1, 0.985), (0.051, 3, 0.865), (0.8, 1, 0.5), (0.051, 20, 0.5)]
+            [(0.1, 1, 0.9 / 0.95 * 0.995), (0.051, 1, 0.99), (0.051, 3, 0.96), (0.8, 1, 0.5), (0.051, 20, 0.5)]
         {
             let next = goal.below(&of_loss(1_000.0, SECOND, lost), steps) / 1_000.0;
             assert!((next - expected).abs() < 1e-9, "{lost} {steps}: {next}");

@@ -221,7 +221,7 @@ pub(super) const RULES: &[Rule<Run<'_>>] = &[
             let what = format!("{missing} was not delivered in time: {parts}");
             Some((Warning, format!("the found rate did not hold in the last stage: {what}")))
         },
-        effect: "the path changes, or loses packets rarely: the trials met the goal",
+        effect: "the trials met the goal; the path changes, loses packets rarely, or does not carry the probes as well",
         hint: |_| "longer trials (`-d 5m`), or a stream at a slightly lower `--rate`".into(),
     },
     Rule {

@@ -316,7 +316,7 @@ mod tests {
         let figures = |trial: &RateTrial| (trial.offered_pps, trial.delivered_pps, (trial.lost_ratio * 1e6).round());
         let judged: Vec<_> = judged.iter().map(figures).collect();
         assert_eq!(judged, [(500.0, 450.0, 100_000.0), (500.0, 500.0, 0.0)]);
-        assert_eq!((facts.found_pps(&goals[..1]), facts.found_pps(&goals[1..])), (Some(500.0), Some(500.0)));
+        assert_eq!((facts.found_pps(&goals[..1]), facts.found_pps(&goals[1..])), (Some(497.5), Some(497.5)));
         let silent = TrialFacts { answered: false, ..without_loss };
         assert_eq!(silent.as_trial().map(|trial| trial.lost_ratio), Some(1.0));
     }

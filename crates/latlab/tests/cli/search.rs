@@ -106,7 +106,7 @@ fn missed_goals() -> Option<String> {
     (!is_found).then(|| format!("{:#}\n{:#}", json["search"]["goals"], json["caveats"]))
 }
 
-/// Whether every goal of a search reached the rate of the shaper; expects that none exceeded it.
+/// Whether every goal of a search reached the rate of the shaper; expects that no bound exceeded it.
 fn finds_the_shaped_rate(json: &Value) -> bool {
     check_schema(json, "summary/1");
     let goals = list(&json["search"]["goals"]).iter().map(|goal| {
@@ -115,7 +115,7 @@ fn finds_the_shaped_rate(json: &Value) -> bool {
             ["lower_bps", "upper_bps", "conditional_throughput_bps"].map(|key| goal[key].as_f64());
         let Some((lower, conditional)) = lower.zip(conditional) else { return false };
         assert!(upper.is_none_or(|upper| lower < upper), "{goal:#}");
-        assert!(lower <= SHAPED_BPS * 1.02 / (1.0 - loss_ratio) && conditional <= lower, "{goal:#}");
+        assert!(lower <= SHAPED_BPS / (1.0 - loss_ratio) && conditional <= lower, "{goal:#}");
         // A shaper with 20 % less carries up to 0.82 of it, with the burst. A trial may lack the packets of 5 ms.
         lower > SHAPED_BPS * 0.9 && conditional >= lower * (1.0 - loss_ratio) * 0.94
     });
@@ -173,7 +173,7 @@ fn probes_run_concurrently_with_every_kind_of_stream() {
 fn an_interrupted_or_killed_search_keeps_its_trials() {
     for (by, code) in [(Signal::KILL, None), (Signal::INT, Some(130))] {
         let home = tempfile::tempdir().expect("a temporary directory");
-        // With trials of one second the search takes about 4 s.
+        // With trials of one second and one of 50 s that confirms.
         let running = Latlab::at(home.path()).line("stream --search -d 10m --rate 2kpps -s 200").start();
         wait_until("trials were spooled", || spool_bytes(home.path()) > 64 * 40);
         running.signal(by);

@@ -13,8 +13,8 @@ const STEP_MAX: f64 = 0.5;
 const OVERHEAD: Nanos = Nanos::from_millis(50);
 /// Rates with a smaller relative difference are equal: no clock distinguishes them in a trial.
 const SAME: f64 = 1e-6;
-/// Trials that confirm, for which time is kept beside one for each goal: two are common behind a bucket.
-const FURTHER_CONFIRMING: i64 = 2;
+/// Trials that confirm, for which time is kept beside one for each goal: a rate is lowered some times behind a bucket.
+const FURTHER_CONFIRMING: i64 = 3;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum GoalStep {
@@ -85,8 +85,9 @@ impl GoalSearch {
     pub(super) fn step(&mut self, now: Stamp<SenderClock>) -> GoalStep {
         let narrowing = self.narrowing_step();
         let of_confirming = self.goals.iter().map(|goal| goal.confirming_ns).max().unwrap_or_default();
-        let kept = (of_confirming + self.overhead).saturating_mul(self.goals.len() as i64 + FURTHER_CONFIRMING);
-        let until = if of_confirming > Nanos::ZERO { self.until - kept } else { self.until };
+        let to_confirm = (0..self.goals.len()).filter(|number| self.to_confirm(*number).is_some()).count() as i64;
+        let trials = if to_confirm > 0 { to_confirm + FURTHER_CONFIRMING } else { 0 };
+        let until = self.until - of_confirming.saturating_mul(trials);
         if let Some((pps, lasting)) = narrowing.filter(|(_, lasting)| now + *lasting + self.overhead <= until) {
             return GoalStep::Try { pps, lasting };
         }
