@@ -146,7 +146,7 @@ impl LossGoal {
         delivered_pps.filter(|_| left <= ROUNDING).unwrap_or(0.0)
     }
 
-    /// The duration of a trial that confirms `pps`: long enough to decide about the loss ratio.
+    /// The duration of a trial that confirms `pps` packets a second: long enough to decide about the loss ratio.
     pub fn confirming_at(&self, pps: f64) -> Nanos {
         let seconds = PACKETS_FOR_EACH / (self.loss_ratio * pps);
         let decides = if seconds.is_finite() { (seconds * 1e9) as i64 } else { 0 };
@@ -158,8 +158,8 @@ impl LossGoal {
         self.confirming_ns > Nanos::ZERO && trial.lasting >= self.confirming_at(trial.pps)
     }
 
-    /// The rate to confirm after `trial` did not: what it delivered, plus the allowed loss, but at least `step` less. Not
-    /// below half of its rate.
+    /// The rate to confirm after `trial` did not: what it delivered, plus the allowed loss, but lower by at least the margin
+    /// doubled `steps` times. Not below half of its rate.
     pub fn below(&self, trial: &RateTrial, steps: i32) -> f64 {
         let carried = trial.delivered_pps / (1.0 - self.loss_ratio) * (1.0 - MARGIN);
         let step = trial.pps * (1.0 - MARGIN * 2f64.powi(steps));

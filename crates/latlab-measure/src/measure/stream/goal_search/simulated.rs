@@ -1,6 +1,8 @@
 //! Searches on simulated paths with buckets, queues and capacities that change: how often bounds hold. The table of
 //! docs/statistics.md.
 
+#![allow(clippy::print_stdout, reason = "a test prints a table of the documentation")]
+
 use rand::{Rng, RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
