@@ -78,7 +78,7 @@ bench *ARGUMENTS: bench-setup
 simulate REPLICATES="2000":
     LATLAB_REPLICATES={{ REPLICATES }} cargo test --release --package latlab-stats --test stats one_run -- --nocapture --test-threads 1
     LATLAB_REPLICATES={{ REPLICATES }} cargo test --release --package latlab-measure --lib bounds_of_searches -- --nocapture --include-ignored
-    LATLAB_SIMULATE=1 cargo test --release --package latlab-analysis --test comparing -- --nocapture --include-ignored --test-threads 1
+    LATLAB_SIMULATE=1 cargo test --release --package latlab-analysis --test comparing --test published -- --nocapture --include-ignored --test-threads 1
 
 # another build of latlab beside this one: does a change cost anything?
 bench-change BEFORE *ARGUMENTS:

@@ -1,5 +1,7 @@
 //! Rendering of checked publications as text and as `latlab.check-published/1` (docs/schemas/check-published-1.json).
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use super::json::pretty;
@@ -91,6 +93,14 @@ fn remarks(check: &FigureCheck) -> Vec<(String, String)> {
         let names: Vec<String> = check.claims.iter().filter(|claim| is(claim)).map(|one| one.figure.clone()).collect();
         (!names.is_empty()).then(|| listed(&names))
     };
+    let mut by_convention: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for (claim, rule) in check.claims.iter().filter_map(|claim| Some((claim, claim.convention?))) {
+        by_convention.entry(rule.sentence).or_default().push(claim.figure.clone());
+    }
+    let words = |(sentence, names): (&str, Vec<String>)| {
+        ("convention".to_owned(), format!("{}: {sentence}, as in other tools", listed(&names)))
+    };
+    remarks.extend(by_convention.into_iter().map(words));
     let is_unexplained =
         |claim: &CheckedClaim| claim.verdict == ClaimVerdict::Contradicted && claim.reproduced.is_none();
     let tried = counted(check.tried, "combination");
@@ -186,6 +196,9 @@ mod tests {
         let lossy = PublishedData { lost: 4, ..PublishedData::of_values((1..=496).map(f64::from), true) };
         let said = words(&checked(&lossy, "p99.9=50us"));
         assert!(said.contains("needed: it lies among the lost probes (4), and is infinite"), "{said}");
+        let said = words(&checked(&data(), "p90=194.314us p95=202.639us"));
+        let rule = "convention p90 and p95: quantiles are of type 1 (⌈qn⌉), as in other tools";
+        assert!(said.contains("holds") && said.contains(rule) && !said.contains("mistake"), "{said}");
         let said = words(&checked(&PublishedData::of_values([1_000.0, 99_990.0], true), "max=99us"));
         assert!(said.contains("99.99 µs holds") && said.contains("cut off max: digits"), "{said}");
     }
@@ -193,7 +206,7 @@ mod tests {
     #[test]
     fn the_document_conforms_to_its_schema() {
         let conforms = |check: &FigureCheck| schemas::check("check-published", &json(check, "a.txt"));
-        conforms(&checked(&data(), "min=50.001us mean=68us n=3000 p99.99=1ms loss=0%"));
+        conforms(&checked(&data(), "min=50.001us mean=68us n=3000 p99.99=1ms p90=194.314us loss=0%"));
         let numbers = PublishedData { knows_losses: true, ..PublishedData::of_values([], false) };
         conforms(&checked(&numbers, "mean=1 n=0 lost=1"));
     }

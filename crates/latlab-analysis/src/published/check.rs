@@ -1,13 +1,13 @@
 //! Published figures against recomputed ones: a verdict for each, and the mistake that reproduces what does not hold.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::claim::{FigureClaim, PublishedFigure, PublishedUnit};
 use super::data::PublishedData;
-use super::mistake::{Aspect, Hypothesis, MISTAKES, Mistake, combined, single};
+use super::mistake::{Aspect, Hypothesis, MISTAKES, Mistake, combined, count, single};
 use super::numbers::{Numbers, Rules};
 use crate::diagnostics::Failure;
 use crate::stats::observations_needed;
@@ -17,7 +17,7 @@ use crate::units::human::{TimeUnit, counted};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ClaimVerdict {
-    /// The recomputed figure rounds to it, or is cut off to it.
+    /// The recomputed figure rounds to it, or is cut off to it; of a quantile, that of another convention too.
     Holds,
     /// A mistake reproduces its digits.
     Explained,
@@ -40,7 +40,7 @@ impl ClaimVerdict {
 }
 
 /// A published figure with its verdict: in ns, as a number without a unit, or as a count or share.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub struct CheckedClaim {
     #[serde(skip)]
     pub stated: FigureClaim,
@@ -63,8 +63,15 @@ pub struct CheckedClaim {
     pub supported: bool,
     /// Of a quantile how many values lie beyond it, n·min(q, 1 − q).
     pub beyond: Option<f64>,
-    /// The figure with the mistakes that reproduce it.
+    /// The convention by which a quantile holds, if it is not that of the recomputed one.
+    #[serde(serialize_with = "code_alone")]
+    pub convention: Option<&'static Mistake>,
+    /// The figure with that convention, or with the mistakes that reproduce it.
     pub reproduced: Option<f64>,
+}
+
+fn code_alone<S: Serializer>(of: &Option<&Mistake>, serializer: S) -> Result<S::Ok, S::Error> {
+    of.map(|mistake| mistake.code).serialize(serializer)
 }
 
 /// Claims that the same mistakes explain.
@@ -129,16 +136,21 @@ pub fn check_figures(
     let scaled: Vec<ScaledClaim> =
         claims.iter().map(|claim| ScaledClaim::of(claim, data, unit)).collect::<Result<_, _>>()?;
     let mut search = Search::of(data, &scaled, vec![Vec::new()]);
+    let mut conventions = BTreeMap::new();
     if !search.failing.is_empty() {
         search = Search::of(data, &scaled, single(data));
-        search = Search::of(data, &scaled, combined(&search.effective()));
+        conventions = search.conventions();
+        let mistakes = search.effective();
+        let is_failing = search.failing.iter().any(|claim| !conventions.contains_key(claim));
+        search = Search::of(data, &scaled, if is_failing { combined(&mistakes) } else { vec![Vec::new()] });
+        search.failing.retain(|claim| !conventions.contains_key(claim));
     }
     let groups = search.groups();
     Ok(FigureCheck {
         answered: data.answered(),
         lost: data.lost,
         all_lost: data.knows_losses.then_some(data.lost),
-        claims: (0..scaled.len()).map(|at| search.checked(at, &groups)).collect(),
+        claims: (0..scaled.len()).map(|at| search.checked(at, &groups, conventions.get(&at))).collect(),
         groups,
         tried: search.hypotheses.len() - 1,
         is_rounded: data.is_rounded,
@@ -176,7 +188,9 @@ impl ScaledClaim {
             Some(PublishedUnit::Time(unit)) => unit.nanos(),
             None => 1.0,
         };
-        let step = unit / 10_f64.powi(claim.decimals as i32);
+        let of_text = unit / 10_f64.powi(claim.decimals as i32);
+        // Of values that are rounded to 1 ns, finer digits say nothing.
+        let step = if is_of_values && data.is_rounded { of_text.max(1.0) } else { of_text };
         match claim.figure {
             PublishedFigure::Lost | PublishedFigure::LossRatio if !data.knows_losses => undecided(
                 "the log does not state losses: that it has none says nothing",
@@ -188,17 +202,16 @@ impl ScaledClaim {
                     format!("its rows leave out {missing}, and the log does not state whether these probes were lost");
                 undecided(&cause, "leave the claim out; the other values are of the rows")
             }
-            _ if is_of_values && data.is_rounded && step < 0.999 => undecided(
-                "the values of the log are rounded to 1 ns, and a claim is finer",
-                "leave its last digits out, or check the values as one number on each line of a file, with `--unit`",
-            ),
             _ => Ok(ScaledClaim { claim: claim.clone(), unit, value: claim.value * unit, step }),
         }
     }
 
-    /// What two doubles may differ by that are computed in different ways: less than a digit.
+    /// What two doubles may differ by that are computed in different ways: less than a digit, but for digits that doubles, or
+    /// sums of many, do not have.
     fn tolerance(&self, figure: f64) -> f64 {
-        (self.value.abs().max(figure.abs()) * 1e-12).min(self.step / 16.0)
+        let size = self.value.abs().max(figure.abs());
+        let is_sum = matches!(self.claim.figure, PublishedFigure::Mean | PublishedFigure::Stddev);
+        (size * 1e-12).min(self.step / 16.0).max(size * if is_sum { 1e-12 } else { 1e-15 })
     }
 
     fn is_rounded_from(&self, figure: f64) -> bool {
@@ -254,10 +267,34 @@ impl<'a> Search<'a> {
         Search { data, claims, hypotheses, figures, failing }
     }
 
-    /// The single mistakes that change a figure.
+    /// The single mistakes that change a figure; what is called a maximum may be a quantile of any rule.
     fn effective(&self) -> Vec<usize> {
-        let changing = (1..self.hypotheses.len()).filter(|at| self.figures[*at] != self.figures[0]);
-        changing.flat_map(|at| self.hypotheses[at].clone()).collect()
+        let is_maximum = self.failing.iter().any(|claim| self.claims[*claim].claim.figure == PublishedFigure::Max);
+        let changing = |at: &usize| self.figures[*at] != self.figures[0] || is_maximum && self.is_convention(*at);
+        (1..self.hypotheses.len()).filter(changing).flat_map(|at| self.hypotheses[at].clone()).collect()
+    }
+
+    /// Whether a hypothesis is another rule of quantiles alone.
+    fn is_convention(&self, hypothesis: usize) -> bool {
+        matches!(self.hypotheses[hypothesis].as_slice(), [only] if MISTAKES[*only].aspect == Aspect::QuantileRule)
+    }
+
+    /// For each failing quantile that another rule reproduces, this rule and its figure: of several that which reproduces most.
+    fn conventions(&self) -> BTreeMap<usize, (&'static Mistake, Option<f64>)> {
+        let reproduced = |at: usize| {
+            self.failing.iter().copied().filter(move |claim| self.reproduces(at, *claim)).collect::<Vec<_>>()
+        };
+        let mut rules: Vec<(usize, Vec<usize>)> =
+            (1..self.hypotheses.len()).filter(|at| self.is_convention(*at)).map(|at| (at, reproduced(at))).collect();
+        rules.sort_by_key(|(_, claims)| Reverse(claims.len()));
+        let mut found = BTreeMap::new();
+        for (at, claims) in rules {
+            let rule = &MISTAKES[self.hypotheses[at][0]];
+            claims.into_iter().for_each(|claim| {
+                found.entry(claim).or_insert((rule, self.figures[at][claim]));
+            });
+        }
+        found
     }
 
     fn reproduces(&self, hypothesis: usize, claim: usize) -> bool {
@@ -270,7 +307,7 @@ impl<'a> Search<'a> {
         let (mut remaining, mut found) = (self.failing.clone(), Vec::new());
         loop {
             let explaining = (1..self.hypotheses.len()).map(|at| self.group(at, &remaining));
-            let cost = |group: &ExplainedGroup| group.mistakes.len() + group.against.len();
+            let cost = |group: &ExplainedGroup| count(&self.hypotheses[group.hypothesis]) + group.against.len();
             let best = explaining
                 .filter(|group| !group.figures.is_empty())
                 .min_by(|one, other| one.chance.total_cmp(&other.chance).then_with(|| cost(one).cmp(&cost(other))));
@@ -290,29 +327,42 @@ impl<'a> Search<'a> {
         ExplainedGroup {
             hypothesis,
             against: holding.filter(|claim| !self.reproduces(hypothesis, *claim)).collect(),
-            chance: self.chance(&figures, mistakes.len()),
+            chance: self.chance(&figures, hypothesis),
             mistakes,
             figures,
         }
     }
 
-    /// About how probable it is that a hypothesis with at most so many mistakes has the digits of all `claims` by chance: the
-    /// product of the parts of their ranges that have these digits, times the number of hypotheses that change such a
-    /// figure. A figure that is claimed twice counts once, with its most digits.
-    fn chance(&self, claims: &[usize], mistakes: usize) -> f64 {
+    /// About how probable it is that a hypothesis with at most so many mistakes as this one has the digits of all `claims` by
+    /// chance: the product of the parts of their ranges that have these digits, times the number of different digits that
+    /// such hypotheses give them. A figure that is claimed twice counts once, with its most digits. Rules of quantiles do not
+    /// count as mistakes here: they move a figure by a value at most.
+    fn chance(&self, claims: &[usize], hypothesis: usize) -> f64 {
         let mut parts: BTreeMap<String, f64> = BTreeMap::new();
         for claim in claims {
             let own = &self.claims[*claim];
             let part = parts.entry(own.claim.figure.name()).or_insert(1.0);
             *part = part.min(own.part());
         }
-        let tried = self.hypotheses.iter().zip(&self.figures).take_while(|(own, _)| own.len() <= mistakes);
-        let changing = |claim: usize| tried.clone().filter(|(_, own)| own[claim] != self.figures[0][claim]).count();
-        let most = claims.iter().map(|claim| changing(*claim)).max().unwrap_or(0);
-        (most as f64 * parts.values().product::<f64>()).min(1.0)
+        let most = count(&self.hypotheses[hypothesis]).max(1);
+        let digits = |own: &Vec<Option<f64>>| -> Option<Vec<i64>> {
+            let of = |claim: &usize| {
+                let figure = own[*claim].filter(|_| own[*claim] != self.figures[0][*claim])?;
+                Some((figure / self.claims[*claim].step).round() as i64)
+            };
+            claims.iter().map(of).collect()
+        };
+        let tried = self.hypotheses.iter().zip(&self.figures).filter(|(own, _)| count(own) <= most);
+        let different: BTreeSet<Vec<i64>> = tried.filter_map(|(_, own)| digits(own)).collect();
+        (different.len() as f64 * parts.values().product::<f64>()).min(1.0)
     }
 
-    fn checked(&self, at: usize, groups: &[ExplainedGroup]) -> CheckedClaim {
+    fn checked(
+        &self,
+        at: usize,
+        groups: &[ExplainedGroup],
+        convention: Option<&(&'static Mistake, Option<f64>)>,
+    ) -> CheckedClaim {
         let own = &self.claims[at];
         let n = self.data.answered() + self.data.lost;
         let group = groups.iter().find(|group| group.figures.contains(&at));
@@ -323,8 +373,8 @@ impl<'a> Search<'a> {
         let is_about_rank =
             |mistake: &&Mistake| matches!(mistake.aspect, Aspect::QuantileRule | Aspect::MaximumAsQuantile);
         let verdict = match group.filter(|group| group.chance <= CHANCE_MAX) {
-            _ if holds && supported => ClaimVerdict::Holds,
-            _ if holds => ClaimVerdict::Unsupported,
+            _ if (holds || convention.is_some()) && supported => ClaimVerdict::Holds,
+            _ if holds || convention.is_some() => ClaimVerdict::Unsupported,
             Some(group) if !supported && group.mistakes.iter().all(is_about_rank) => ClaimVerdict::Unsupported,
             Some(_) => ClaimVerdict::Explained,
             None => ClaimVerdict::Contradicted,
@@ -342,7 +392,11 @@ impl<'a> Search<'a> {
             truncated: holds && recomputed.is_some_and(|figure| !own.is_rounded_from(figure)),
             supported,
             beyond: quantile.map(|q| n as f64 * q.min(1.0 - q)),
-            reproduced: group.and_then(|group| self.figures[group.hypothesis][at]),
+            convention: convention.map(|(rule, _)| *rule),
+            reproduced: match convention {
+                Some((_, figure)) => *figure,
+                None => group.and_then(|group| self.figures[group.hypothesis][at]),
+            },
         }
     }
 }

@@ -152,7 +152,9 @@ fn each_mistake_alone_is_found_from_its_figures() {
     let us = |value: f64| format!("{:.3}us", value / 1e3);
     // The quantile that counts lost probes as infinite.
     let q = |values: &[f64], q: f64| us(quantile(&[values, &[f64::MAX; 40]].concat(), q));
-    let rank = (0.99_f64 * 10_040.0).ceil() as usize - 1;
+    let cut_off: Vec<f64> = measured.iter().map(|value| (value / 1e3).trunc() * 1e3).collect();
+    let in_ms: Vec<f64> = measured.iter().map(|value| (value / 1e6).round() * 1e6).collect();
+    let top = sorted(measured)[9_999];
     for (claims, code) in [
         (format!("mean={} min={}", us(centre / 2.0), us(sorted(measured)[0] / 2.0)), "half-round-trip"),
         (format!("mean={} median={}", us(mean(&less)), q(&less, 0.5)), "dwell-subtracted"),
@@ -165,7 +167,14 @@ fn each_mistake_alone_is_found_from_its_figures() {
         (format!("mean={} median={}", q(measured, 0.5), us(centre)), "mean-median-exchanged"),
         (format!("max={}", q(measured, 0.99)), "p99-as-max"),
         (format!("p99={}", us(sorted(measured)[9_999])), "max-as-quantile"),
-        (format!("p99={}", us(sorted(measured)[rank])), "quantile-nearest-rank"),
+        (
+            format!("mean={} max={}", us(mean(&sorted(measured)[..9_990])), us(sorted(measured)[9_989])),
+            "slowest-0-1-left-out",
+        ),
+        (format!("mean={}", us(mean(&sorted(measured)[..9_900]))), "slowest-1-left-out"),
+        (format!("mean={}", us(mean(&sorted(measured)[500..9_500]))), "ends-5-left-out"),
+        (format!("mean={}", us(mean(&cut_off))), "cut-off-to-us"),
+        (format!("mean={} max={}", us(mean(&in_ms)), us(1e6 * (top / 1e6).round())), "rounded-to-ms"),
         (format!("stddev={:.6}us", (squares / 10_000.0).sqrt() / 1e3), "population-stddev"),
     ] {
         let check = checked(&data, &claims);
@@ -219,11 +228,11 @@ fn what_the_data_do_not_decide_is_refused() {
     let unstated = PublishedData { knows_losses: false, ..round_trips(vec![1_000.0, 3_000.0]) };
     let gaps = PublishedData { missing_ids: 2, ..unstated.clone() };
     let rounded = PublishedData { is_rounded: true, ..unstated.clone() };
+    assert!(checked(&rounded, "min=1.0002us").all_hold() && !checked(&rounded, "min=1.0020us").all_hold());
     for (data, claim, cause) in [
         (&unstated, "lost=0", "does not state losses"),
         (&unstated, "loss=0%", "does not state losses"),
         (&gaps, "n=2", "leave out 2 numbers,"),
-        (&rounded, "min=1.0000us", "rounded to 1 ns"),
     ] {
         let error = judged(data, &format!("mean=2us {claim}"), None).map(drop).expect_err(claim);
         assert!(error.message.ends_with(&format!("`{claim}`")), "{error:?}");
@@ -232,4 +241,89 @@ fn what_the_data_do_not_decide_is_refused() {
     for (data, claims) in [(&unstated, "n=2 max=3us"), (&gaps, "mean=2us"), (&rounded, "min=1.000us")] {
         assert!(checked(data, claims).all_hold(), "{claims}");
     }
+}
+
+#[test]
+fn a_maximum_that_is_a_quantile_is_found_without_another_claim() {
+    let values = delays(10_000, 300e3);
+    let (data, sorted) = (round_trips(values.clone()), sorted(&values));
+    for (max, code) in [(quantile(&values, 0.99), "p99-as-max"), (sorted[9_989], "p99-9-as-max")] {
+        let check = checked(&data, &format!("mean={:.1}us max={:.1}us", mean(&values) / 1e3, max / 1e3));
+        assert_eq!(verdicts(&check), ["holds", "explained"], "{check:#?}");
+        assert_eq!(codes(&check)[..1], [code]);
+        assert_eq!(codes(&checked(&data, &format!("max={:.1}us", max / 1e3)))[..1], [code]);
+    }
+}
+
+/// A place from 1 and a weight of the next order statistic, as Hyndman and Fan (1996) define them: j = ⌊nq + m⌋ and g.
+fn of_type(sorted: &[f64], q: f64, number: u32) -> f64 {
+    let n = sorted.len() as f64;
+    let m = match number {
+        1 | 2 | 4 => 0.0,
+        3 => -0.5,
+        5 => 0.5,
+        6 => q,
+        7 => 1.0 - q,
+        8 => (q + 1.0) / 3.0,
+        _ => q / 4.0 + 0.375,
+    };
+    let at = n * q + m;
+    let at = if (at - at.round()).abs() < 1e-9 { at.round() } else { at };
+    let (j, g) = (at.floor(), at.fract());
+    let weight = match number {
+        1 => f64::from(u8::from(g > 0.0)),
+        2 => {
+            if g > 0.0 {
+                1.0
+            } else {
+                0.5
+            }
+        }
+        3 => f64::from(u8::from(g > 0.0 || j % 2.0 != 0.0)),
+        _ => g,
+    };
+    let x = |rank: f64| sorted[(rank.max(1.0) as usize).min(sorted.len()) - 1];
+    x(j) + weight * (x(j + 1.0) - x(j))
+}
+
+#[test]
+fn quantiles_of_all_nine_types_hold_and_name_their_convention() {
+    let values = delays(2_003, 300e3);
+    let (data, sorted) = (round_trips(values.clone()), sorted(&values));
+    for (number, code) in [
+        (1, Some("quantile-nearest-rank")),
+        (2, Some("quantile-nearest-rank")),
+        (3, Some("quantile-type-3")),
+        (4, Some("quantile-type-4")),
+        (5, Some("quantile-type-5")),
+        (6, Some("quantile-weibull")),
+        (7, None),
+        (8, Some("quantile-type-8")),
+        (9, Some("quantile-type-9")),
+    ] {
+        let claim = |q: f64| format!("p{}={:.5}us ", 100.0 * q, of_type(&sorted, q, number) / 1e3);
+        let check = checked(&data, &[0.3, 0.7, 0.99].map(claim).concat());
+        assert!(check.all_hold() && check.groups.is_empty(), "type {number}: {check:#?}");
+        assert_eq!(check.claims[1].convention.map(|rule| rule.code), code, "type {number}");
+    }
+    // Of whole qn, in which types 1 and 2 differ.
+    let even = checked(&round_trips(values[..2_000].to_vec()), "p90=1us").claims[0].recomputed.expect("values");
+    let half = of_type(&self::sorted(&values[..2_000]), 0.9, 2);
+    let check = checked(&round_trips(values[..2_000].to_vec()), &format!("p90={:.4}us", half / 1e3));
+    assert!(half != even && check.all_hold(), "{check:#?}");
+    assert_eq!(check.claims[0].convention.map(|rule| rule.code), Some("quantile-type-2"));
+    // Two values farther out it is none.
+    let far = checked(&data, &format!("p99={:.5}us", sorted[1_985] / 1e3));
+    assert_eq!(verdicts(&far), ["contradicted"], "{far:#?}");
+}
+
+#[test]
+fn digits_that_doubles_do_not_have_are_not_compared() {
+    let data = round_trips(vec![1_000.0, 3_000.0, 3_000.0]);
+    assert!(checked(&data, "mean=2.33333333333333333333333333333us min=1.00000000000000000000000000us").all_hold());
+    assert!(
+        checked(&data, "mean=2333.3333333333335us min=1.000000000000000us").claims[1].verdict == ClaimVerdict::Holds
+    );
+    assert!(!checked(&data, "mean=2.33333333334333333333us").all_hold(), "the eleventh digit");
+    assert!(!checked(&data, "min=1.00000000000002us").all_hold(), "the fifteenth digit");
 }

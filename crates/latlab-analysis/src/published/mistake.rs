@@ -26,6 +26,8 @@ pub(super) enum Aspect {
     Half,
     Dwell,
     Table,
+    /// Rounded or left out before figures were computed.
+    Prepared,
     Warmup,
     Loss,
     Unit,
@@ -36,10 +38,10 @@ pub(super) enum Aspect {
     QuantileRule,
 }
 
-use Aspect::{Deviation, Dwell, Exchange, Half, Loss, Maximum, MaximumAsQuantile, Table, Unit, Warmup};
+use Aspect::{Deviation, Dwell, Exchange, Half, Loss, Maximum, MaximumAsQuantile, Prepared, Table, Unit, Warmup};
 
 /// The known mistakes; of two that fit alike the first is chosen.
-pub(super) const MISTAKES: [Mistake; 25] = [
+pub(super) const MISTAKES: [Mistake; 43] = [
     of(
         Half,
         "half-round-trip",
@@ -90,28 +92,38 @@ pub(super) const MISTAKES: [Mistake; 25] = [
         |it| it.population_stddev = true,
         "the standard deviation divides by n, not by n − 1",
     ),
-    by("quantile-nearest-rank", |it| it.place = |q, n| settled(q * n).ceil() - 1.0, "quantiles are taken at rank ⌈qn⌉"),
-    by(
-        "quantile-lower",
-        |it| it.place = |q, n| settled(q * (n - 1.0)).floor(),
-        "quantiles are taken at the lower rank",
-    ),
-    by(
-        "quantile-higher",
-        |it| it.place = |q, n| settled(q * (n - 1.0)).ceil(),
-        "quantiles are taken at the higher rank",
-    ),
+    prepared("slowest-0-1-left-out", |it| it.left_out = [0.0, 0.001], "the slowest 0.1 % were left out"),
+    prepared("slowest-1-left-out", |it| it.left_out = [0.0, 0.01], "the slowest 1 % were left out"),
+    prepared("slowest-5-left-out", |it| it.left_out = [0.0, 0.05], "the slowest 5 % were left out"),
+    prepared("ends-0-1-left-out", |it| it.left_out = [0.001; 2], "the fastest and the slowest 0.1 % were left out"),
+    prepared("ends-1-left-out", |it| it.left_out = [0.01; 2], "the fastest and the slowest 1 % were left out"),
+    prepared("ends-5-left-out", |it| it.left_out = [0.05; 2], "the fastest and the slowest 5 % were left out"),
+    prepared("rounded-to-us", |it| it.rounded_to = 1e3, "each value was rounded to 1 µs before"),
+    prepared("cut-off-to-us", |it| it.cut_off_to = 1e3, "each value was cut off to 1 µs before"),
+    prepared("rounded-to-ms", |it| it.rounded_to = 1e6, "each value was rounded to 1 ms before"),
+    prepared("cut-off-to-ms", |it| it.cut_off_to = 1e6, "each value was cut off to 1 ms before"),
+    prepared("rounded-to-whole", |it| it.rounded_to = 1.0, "each value was rounded to a whole number before"),
+    prepared("cut-off-to-whole", |it| it.cut_off_to = 1.0, "each value was cut off to a whole number before"),
+    by("quantile-nearest-rank", |it| it.place = |q, n| settled(q * n).ceil() - 1.0, "quantiles are of type 1 (⌈qn⌉)"),
+    by("quantile-type-2", |it| it.place = type_2, "quantiles are of type 2 (⌈qn⌉, or midway)"),
+    by("quantile-type-3", |it| it.place = type_3, "quantiles are of type 3 (rank nearest to qn)"),
+    by("quantile-type-4", |it| it.place = |q, n| q * n - 1.0, "quantiles are of type 4 (qn)"),
+    by("quantile-type-5", |it| it.place = |q, n| q * n - 0.5, "quantiles are of type 5 (qn + 1/2)"),
+    by("quantile-weibull", |it| it.place = |q, n| q * (n + 1.0) - 1.0, "quantiles are of type 6 (q(n + 1))"),
+    by("quantile-type-8", |it| it.place = type_8, "quantiles are of type 8 (q(n + 1/3) + 1/3)"),
+    by("quantile-type-9", |it| it.place = type_9, "quantiles are of type 9 (q(n + 1/4) + 3/8)"),
+    by("quantile-lower", |it| it.place = |q, n| type_7(q, n).floor(), "quantiles are taken at the lower rank"),
+    by("quantile-higher", |it| it.place = |q, n| type_7(q, n).ceil(), "quantiles are taken at the higher rank"),
     by("quantile-midpoint", |it| it.place = midpoint, "quantiles are taken midway between two ranks"),
     by(
         "quantile-array-index",
         |it| it.place = |q, n| settled(q * n).floor(),
         "quantiles are taken at array index ⌊qn⌋",
     ),
-    by("quantile-weibull", |it| it.place = |q, n| q * (n + 1.0) - 1.0, "quantiles are interpolated at q(n + 1)"),
 ];
 
 const fn of(aspect: Aspect, code: &'static str, apply: fn(&mut Rules), sentence: &'static str) -> Mistake {
-    let convention = matches!(aspect, Half | Dwell | Deviation | Aspect::QuantileRule);
+    let convention = matches!(aspect, Half | Dwell | Prepared | Deviation | Aspect::QuantileRule);
     Mistake { code, convention, sentence, aspect, apply }
 }
 
@@ -119,8 +131,33 @@ const fn by(code: &'static str, apply: fn(&mut Rules), sentence: &'static str) -
     of(Aspect::QuantileRule, code, apply, sentence)
 }
 
+const fn prepared(code: &'static str, apply: fn(&mut Rules), sentence: &'static str) -> Mistake {
+    of(Prepared, code, apply, sentence)
+}
+
+fn type_2(q: f64, n: f64) -> f64 {
+    let rank = settled(q * n);
+    if rank.fract() > 0.0 { rank.ceil() - 1.0 } else { rank - 0.5 }
+}
+
+fn type_3(q: f64, n: f64) -> f64 {
+    settled(q * n).round_ties_even() - 1.0
+}
+
+fn type_7(q: f64, n: f64) -> f64 {
+    settled(q * (n - 1.0))
+}
+
+fn type_8(q: f64, n: f64) -> f64 {
+    q * (n + 1.0 / 3.0) - 2.0 / 3.0
+}
+
+fn type_9(q: f64, n: f64) -> f64 {
+    q * (n + 0.25) - 0.625
+}
+
 fn midpoint(q: f64, n: f64) -> f64 {
-    let place = settled(q * (n - 1.0));
+    let place = type_7(q, n);
     if place.fract() > 0.0 { place.floor() + 0.5 } else { place }
 }
 
@@ -135,6 +172,8 @@ impl Mistake {
             "whole-round-trip" => matches!(data.halving, Halving::Halved | Halving::Unknown),
             "dwell-subtracted" | "dwell-kept" => data.dwell.is_some(),
             "ids-included" => data.ids.is_some(),
+            "rounded-to-whole" | "cut-off-to-whole" => !data.is_timed,
+            code if code.starts_with("rounded-") || code.starts_with("cut-off-") => data.is_timed,
             "lost-as-zero" => data.lost + data.warmup_lost <= ZEROS_MAX,
             _ => true,
         }
@@ -153,6 +192,11 @@ pub fn by_mistake(code: &str, values: Vec<f64>) -> [Option<f64>; 2] {
 
 /// Mistakes that were made together, as places in [`MISTAKES`]; without any it is the correct computation.
 pub(super) type Hypothesis = Vec<usize>;
+
+/// How many of them count as mistakes: the rule of quantiles moves a figure by one value at most.
+pub(super) fn count(hypothesis: &Hypothesis) -> usize {
+    hypothesis.iter().filter(|at| MISTAKES[**at].aspect != Aspect::QuantileRule).count()
+}
 
 /// The correct computation, and each mistake that `data` allow.
 pub(super) fn single(data: &PublishedData) -> Vec<Hypothesis> {
@@ -174,6 +218,6 @@ pub(super) fn combined(mistakes: &[usize]) -> Vec<Hypothesis> {
     let with_dwell: Vec<Hypothesis> =
         dwell.iter().flat_map(|own| sets.iter().map(|set| [&[*own], set.as_slice()].concat())).collect();
     sets.extend(with_dwell);
-    sets.sort_by_key(Vec::len);
+    sets.sort_by_key(|set| (count(set), !set.is_empty()));
     sets
 }

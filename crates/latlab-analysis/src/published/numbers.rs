@@ -13,6 +13,11 @@ pub(super) struct Rules {
     pub(super) with_warmup: bool,
     pub(super) lost: LostProbes,
     pub(super) table: NumberTable,
+    /// The step to which each number is rounded, and the one to which it is cut off; 0 if it is not.
+    pub(super) rounded_to: f64,
+    pub(super) cut_off_to: f64,
+    /// The shares of the numbers that are left out at the low and at the high end.
+    pub(super) left_out: [f64; 2],
     /// What figures of values are multiplied by.
     pub(super) unit: f64,
     /// Whether the standard deviation divides by n instead of n − 1.
@@ -51,6 +56,9 @@ impl Rules {
             with_warmup: false,
             lost: LostProbes::Infinite,
             table: NumberTable::Values,
+            rounded_to: 0.0,
+            cut_off_to: 0.0,
+            left_out: [0.0; 2],
             unit: 1.0,
             population_stddev: false,
             // Type 7 of Hyndman and Fan, as in a summary.
@@ -64,7 +72,8 @@ impl Rules {
     /// Whether both take the same numbers.
     pub(super) fn shares_numbers(&self, other: &Rules) -> bool {
         let own = |it: &Rules| (it.factor, it.less_dwell, it.with_warmup, it.lost, it.table);
-        own(self) == own(other)
+        let prepared = |it: &Rules| (it.rounded_to, it.cut_off_to, it.left_out);
+        own(self) == own(other) && prepared(self) == prepared(other)
     }
 
     fn computed(&self, claimed: PublishedFigure) -> PublishedFigure {
@@ -98,6 +107,9 @@ impl Numbers {
                 both.map(|(value, dwell)| (value - dwell) * rule.factor).collect()
             }
         };
+        for (step, whole) in [(rule.rounded_to, f64::round as fn(f64) -> f64), (rule.cut_off_to, f64::trunc)] {
+            numbers.iter_mut().filter(|_| step > 0.0).for_each(|number| *number = whole(*number / step) * step);
+        }
         let lost = data.lost + if rule.with_warmup { data.warmup_lost } else { 0 };
         let sent = numbers.len() as u64 + lost;
         if rule.lost == LostProbes::Zero {
@@ -113,8 +125,11 @@ impl Numbers {
             }
             _ => {}
         }
-        let outline = Outline::of(&mut numbers);
         numbers.sort_unstable_by(f64::total_cmp);
+        let [low, high] = rule.left_out.map(|share| settled(share * numbers.len() as f64) as usize);
+        numbers.truncate(numbers.len() - high);
+        numbers.drain(..low);
+        let outline = Outline::of(&mut numbers.clone());
         let infinite = if rule.lost == LostProbes::Infinite { lost } else { 0 };
         Numbers { sorted: numbers, outline, infinite, lost, sent }
     }

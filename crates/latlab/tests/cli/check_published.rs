@@ -214,6 +214,27 @@ fn all_digits_of_a_file_count_and_those_that_a_log_loses_are_not_judged() {
     };
     check("min=281.412us", "").stdout(contains("digits below 1 ns")).success();
     assert_eq!(document(&check("min=281.412us", "--json").success())["rounded"], json!(true));
-    let refused = check("max=283.6us min=281.4120us", "").stderr(contains("cannot check the claim `min=281.4120us`"));
-    refused.stdout(empty()).failure(2);
+    // What the log has below 1 ns is not compared, and nothing else is let through.
+    check("max=283.6us min=281.4120us", "").success();
+    check("min=281.4150us", "").stdout(contains("contradicted")).failure(1);
+    let long = "id,rtt_us\n0,281.41200000000000000000001\n1,000000000000000000000283.412\n";
+    let lab = Latlab::new().file("log", long).line("check-published log --claims");
+    lab.arg("min=281.4120000000000000000000us mean=282.412us").success();
+}
+
+#[test]
+fn quantiles_of_another_type_hold_and_left_out_values_are_named() {
+    let values: Vec<f64> = (0..4_003).map(|step| (3e5 - 9e4 * noise(step).ln()).round()).collect();
+    let own = sorted(&values);
+    // Type 8 of Hyndman and Fan: q(n + 1/3) + 1/3.
+    let place = 0.99 * (4_003.0 + 1.0 / 3.0) - 2.0 / 3.0_f64;
+    let (low, next) = (own[place as usize], own[place as usize + 1]);
+    let p99 = low + place.fract() * (next - low);
+    let found = document(&checked(&values, "--unit ns --json", &format!("p99={p99:.2}ns n=4003"), 0));
+    assert_eq!(found["figures"][0]["convention"], json!("quantile-type-8"), "{found:#}");
+    let text = checked(&values, "--unit ns", &format!("p99={p99:.2}ns"), 0).stdout;
+    assert!(text.contains("convention") && text.contains("type 8"), "{text}");
+    let mean = mean(&own[..3_999]);
+    let found = document(&checked(&values, "--unit ns --json", &format!("mean={mean:.1}ns max={}ns", own[4_002]), 1));
+    assert_eq!((mistakes(&found), verdicts(&found)[1].as_str()), (vec!["slowest-0-1-left-out".to_owned()], "holds"));
 }
