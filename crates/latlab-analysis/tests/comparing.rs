@@ -2,6 +2,8 @@
 //! `just simulate` prints the tables.
 #![allow(clippy::print_stdout, reason = "the tests print tables of the documentation")]
 
+#[path = "comparing/clock.rs"]
+mod clock;
 #[path = "comparing/limits.rs"]
 mod limits;
 #[path = "comparing/looks.rs"]

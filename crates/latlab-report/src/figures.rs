@@ -72,7 +72,7 @@ impl Scale {
             Column::Quantile(q) => described.quantiles.iter().find(|own| own.q == q).and_then(|own| own.interval),
             // No mean lies below the smallest value; the caveat `wide-mean` says why the interval does.
             Column::Mean => described.mean_interval.map(|it| {
-                let is_possible = |low: &f64| described.min.is_none_or(|min| *low >= min);
+                let is_possible = |low: &f64| described.min.is_none_or(|min| *low >= min - described.step);
                 Interval { low: it.low.filter(is_possible), ..it }
             }),
             _ => None,

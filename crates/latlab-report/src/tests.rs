@@ -49,6 +49,7 @@ fn sketched() -> Summary {
         mean_interval: around(48_930.0, 190.0, 200.0),
         slow_changes: None,
         rare_bursts: None,
+        step: 0.0,
         quantiles: vec![
             estimate(0.5, 48_700.0, around(48_700.0, 200.0, 200.0)),
             estimate(0.9, 55_010.0, around(55_010.0, 300.0, 310.0)),

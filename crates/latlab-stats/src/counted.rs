@@ -1,6 +1,7 @@
 //! Statistics of values of unknown order that come with counts, as histograms of other tools have them. A count is never
 //! expanded: a histogram of 10^10 values costs as much as its bins.
 
+use super::clock_step::clock_step;
 use super::describe::{DescribeOptions, Description, QuantileEstimate};
 use super::histogram::{Bucket, edges_of};
 use super::quantile::{QuantilePosition, SUPPORT_MIN, is_supported};
@@ -108,6 +109,7 @@ impl CountedSample {
             quantiles: options.quantiles.iter().map(|q| self.quantile(*q)).collect(),
             slow_changes: None,
             rare_bursts: None,
+            step: clock_step(self.values.iter().copied()),
         }
     }
 

@@ -1,5 +1,6 @@
 //! The description of a sample: moments, quantiles with their support and intervals, and shares of counts.
 
+use super::clock_step::clock_step;
 use super::interval::{Interval, student, trials};
 use super::long_run::{Dependence, TimeSeries};
 use super::moments::{Extent, Spread};
@@ -49,6 +50,9 @@ pub struct Description {
     pub slow_changes: Option<(DescribedFigure, f64)>,
     /// The mean or p99 if it comes from too few bursts to show how frequent they are, and about how many they are.
     pub rare_bursts: Option<(DescribedFigure, f64)>,
+    /// The step of the clock that took them, if it is seen; else 0. Every interval and lower bound reaches a step farther
+    /// than it would otherwise.
+    pub step: f64,
 }
 
 impl Description {
@@ -73,6 +77,19 @@ impl Description {
         // Parsing rounds once.
         let shifted = |figure: f64| format!("{figure}e{}", -decimals).parse().unwrap_or(figure);
         Description { stddev: self.stddev.map(shifted), ..self.relocated(shifted) }
+    }
+
+    /// The same with intervals and bounds that reach as much farther as the clock may be wrong.
+    fn widened(mut self) -> Description {
+        let step = self.step;
+        let intervals = self.quantiles.iter_mut().filter_map(|quantile| quantile.interval.as_mut());
+        for interval in intervals.chain(&mut self.mean_interval) {
+            *interval = interval.widened(step);
+        }
+        for quantile in &mut self.quantiles {
+            quantile.lower_bound = quantile.lower_bound.map(|bound| bound - step);
+        }
+        self
     }
 
     /// About how many singletons that depend on each other as these do would support all quantiles; `None` if these do.
@@ -165,8 +182,15 @@ pub fn describe(sample: &Sample, options: &DescribeOptions) -> Description {
         quantiles: estimates(sample, wanted, &order, slow_changes.is_some(), extent, options),
         slow_changes,
         rare_bursts: rare_bursts(dependence.as_ref(), &points),
+        step: step_of(sample),
     }
+    .widened()
     .without_decimals(sample.decimals)
+}
+
+/// The step of the clock that took `sample`; 0 of what is no time.
+fn step_of(sample: &Sample) -> f64 {
+    if sample.metric.is_time() { clock_step(sample.singletons.iter().copied()) } else { 0.0 }
 }
 
 /// The mean ± t standard errors. The end on the side to which the mean is skewed is farther out (Johnson 1978).
@@ -317,6 +341,7 @@ pub fn plain(sample: &Sample, quantiles: &[f64], with_stddev: bool) -> Descripti
         quantiles: if quantiles.is_empty() { Vec::new() } else { points(sample, quantiles) },
         slow_changes: None,
         rare_bursts: None,
+        step: step_of(sample),
     }
     .without_decimals(sample.decimals)
 }

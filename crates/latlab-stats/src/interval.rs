@@ -25,6 +25,12 @@ impl Interval {
         let interval = Interval { low: finite(low), high: finite(high), confidence };
         (interval.low.is_some() || interval.high.is_some()).then_some(interval)
     }
+
+    /// The same with both ends farther out by `reach`.
+    #[must_use]
+    pub fn widened(self, reach: f64) -> Interval {
+        Interval { low: self.low.map(|low| low - reach), high: self.high.map(|high| high + reach), ..self }
+    }
 }
 
 /// With more degrees of freedom t differs from the normal by less than 0.1 %, and the library's inverse is inaccurate.

@@ -38,6 +38,7 @@
 use latlab_terms::metric;
 use latlab_terms::{sample, units};
 
+mod clock_step;
 mod counted;
 mod describe;
 mod histogram;
@@ -56,6 +57,7 @@ mod sequential;
 mod shift_test;
 mod two_samples;
 
+pub use clock_step::clock_step;
 pub use counted::CountedSample;
 pub use describe::{DescribeOptions, DescribedFigure, Description, QuantileEstimate, describe, plain};
 pub use histogram::{Bucket, histogram};

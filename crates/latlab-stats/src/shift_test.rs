@@ -13,6 +13,8 @@ use super::permutation::{BlockRuns, PermutationTest, is_significant, mean, round
 pub struct ShiftTest {
     first: Reading,
     others: Vec<Reading>,
+    /// By how much the observed difference may miss the true one, however many runs there are.
+    reach: f64,
 }
 
 /// Both tests of one reading.
@@ -30,7 +32,7 @@ impl ShiftTest {
         let permutation = PermutationTest::of(blocks, draws, random)?;
         let welch = Welch::within(blocks, permutation.difference());
         let welch = welch.or_else(|| Welch::between(blocks, permutation.difference()));
-        Some(ShiftTest { first: Reading { permutation, welch }, others: Vec::new() })
+        Some(ShiftTest { first: Reading { permutation, welch }, others: Vec::new(), reach: 0.0 })
     }
 
     /// Tests over boots, each with one difference: the exchange of signs, which is the permutation of one pair in each
@@ -52,7 +54,7 @@ impl ShiftTest {
         let within = Welch::within(&placements, difference)
             .map(|welch| Welch { standard_error: 2.0 * welch.standard_error, ..welch });
         let welch = within.or_else(|| Welch::between(&placements, difference));
-        Some(ShiftTest { first: Reading { permutation, welch }, others: Vec::new() })
+        Some(ShiftTest { first: Reading { permutation, welch }, others: Vec::new(), reach: 0.0 })
     }
 
     /// The same with another reading of the runs, which must make each claim too.
@@ -62,9 +64,19 @@ impl ShiftTest {
         self
     }
 
+    /// The same if the observed difference may miss the true one by `reach`, as figures of a coarse clock do.
+    #[must_use]
+    pub fn within(self, reach: f64) -> ShiftTest {
+        ShiftTest { reach, ..self }
+    }
+
     /// The first reading alone; `None` if it is the only one.
     pub fn first_reading(&self) -> Option<ShiftTest> {
-        (!self.others.is_empty()).then(|| ShiftTest { first: self.first.clone(), others: Vec::new() })
+        (!self.others.is_empty()).then(|| ShiftTest {
+            first: self.first.clone(),
+            others: Vec::new(),
+            reach: self.reach,
+        })
     }
 
     /// Candidate minus baseline, in the first reading.
@@ -93,12 +105,14 @@ impl ShiftTest {
     /// Upper one-sided p value of the hypothesis that the candidate is the baseline moved by `shift`: small if the true
     /// shift is larger.
     pub(crate) fn p_upper(&self, shift: f64) -> f64 {
-        self.largest(|reading| reading.permutation.p_upper(shift), |welch| welch.p_upper(shift))
+        let farthest = shift + self.reach;
+        self.largest(|reading| reading.permutation.p_upper(farthest), |welch| welch.p_upper(farthest))
     }
 
     /// Lower one-sided p value of the same hypothesis: small if the true shift is smaller.
     pub(crate) fn p_lower(&self, shift: f64) -> f64 {
-        self.largest(|reading| reading.permutation.p_lower(shift), |welch| welch.p_lower(shift))
+        let farthest = shift - self.reach;
+        self.largest(|reading| reading.permutation.p_lower(farthest), |welch| welch.p_lower(farthest))
     }
 
     /// Two-sided p value of `shift`: twice the smaller tail, at most 1.
@@ -122,7 +136,7 @@ impl ShiftTest {
             high: one.high.zip(other.high).map(|(one, other)| one.max(other)),
             confidence,
         };
-        self.readings().flat_map(both).reduce(hull).unwrap_or(unbounded)
+        self.readings().flat_map(both).reduce(hull).unwrap_or(unbounded).widened(self.reach)
     }
 
     fn readings(&self) -> impl Iterator<Item = &Reading> {

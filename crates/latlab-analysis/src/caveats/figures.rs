@@ -6,12 +6,15 @@ use super::run::Run;
 use crate::diagnostics::Severity::{Note, Warning};
 use crate::plan::{Kind, defaults};
 use crate::stats::{DescribedFigure, Description};
-use crate::units::human::{grouped, percent, quantile, significant};
+use crate::units::Nanos;
+use crate::units::human::{grouped, percent, quantile, significant, span};
 
 /// Fewer hits are too few to call them a burst.
 const HITS_MIN: u64 = 10;
 /// Fewer bursts do not show how frequent they are.
 const BURSTS_MIN: f64 = 3.5;
+/// An interval of at most so many steps of the clock is half that of its coarseness.
+const WIDENED: f64 = 4.0;
 /// Values that are worth more than this share of their number are not said to be worth less.
 const NEARLY_ALL: f64 = 0.95;
 
@@ -107,10 +110,21 @@ pub(super) const RULES: &[Rule<Run<'_>>] = &[
                 "the {confidence} interval of the mean {metric} begins below the smallest value: too few independent \
                  values for so long a tail"
             );
-            (interval.low? < described.min?).then_some((Note, message))
+            (interval.low? < described.min? - described.step).then_some((Note, message))
         },
         effect: "no mean is so low; the upper end may be too low as well",
         hint: |_| "more values; p50 depends less on the largest of them".into(),
+    },
+    Rule {
+        code: "coarse-clock",
+        raise: |run| {
+            let described = run.described.filter(|_| run.is_imported())?;
+            let (interval, step) = (described.mean_interval?, described.step);
+            let message = || format!("all values are multiples of {}", span(Nanos(step as i64)));
+            (step > 0.0 && interval.high? - interval.low? <= WIDENED * step).then(|| (Note, message()))
+        },
+        effect: "a delay may lie up to one such step from its value: intervals and lower bounds reach one step farther",
+        hint: |_| "a finer clock, or a log with more digits".into(),
     },
 ];
 

@@ -123,6 +123,8 @@ pub struct ObservedRun {
     /// The same if each unanswered probe counts as answered after the time-out, or after the largest delay if that is
     /// longer; `None` if that changes none.
     pub figures_with_losses: Option<Vec<RunFigure>>,
+    /// Of each figure the step of the clock that took its values, if it is seen; else 0.
+    pub clock_steps: Vec<f64>,
     pub losses: RunLosses,
     /// Why it is excluded, if it is.
     pub excluded: Option<ExclusionReason>,
@@ -150,6 +152,7 @@ impl ObservedRun {
             condition: 0,
             figures: vec![RunFigure::Finite { value, supported: true }],
             figures_with_losses: None,
+            clock_steps: vec![0.0],
             losses: RunLosses::default(),
             excluded: None,
             caveats: Vec::new(),
@@ -192,6 +195,7 @@ impl ObservedRun {
             condition: experiment.map_or(0, |experiment| experiment.condition),
             figures: vec![RunFigure::Nothing; estimands.len()],
             figures_with_losses: None,
+            clock_steps: vec![0.0; estimands.len()],
             losses: RunLosses::default(),
             excluded: ExclusionReason::of(manifest),
             caveats: manifest.caveats.clone(),
@@ -199,6 +203,12 @@ impl ObservedRun {
             loads: manifest.loads.clone(),
             broke: manifest.run.wakeup.as_ref().is_some_and(|facts| facts.broke.is_some() || facts.cut_short),
         }
+    }
+
+    /// The step of the clock of several `runs`, which none of them contradicts, for the figure at `index`; 0 without a run.
+    pub(crate) fn clock_step(runs: &[ObservedRun], index: usize) -> f64 {
+        let steps = runs.iter().filter_map(|run| run.clock_steps.get(index)).copied();
+        steps.reduce(f64::min).unwrap_or(0.0)
     }
 
     /// Whether it has no fatal caveat.
@@ -274,10 +284,12 @@ impl ObservedRun {
         let losses = if kind == Kind::Wakeup { RunLosses::default() } else { RunLosses::of(&counts.counts, spec) };
         let figures: Vec<RunFigure> = estimands.iter().map(plain).collect();
         let figures_with_losses: Vec<RunFigure> = estimands.iter().map(with_losses).collect();
+        let of_metric = |metric| metrics.iter().position(|other| *other == metric).map(|index| &described[index]);
+        let clock_steps = clock_steps(estimands, of_metric);
         let (caveats, placement) = findings_of_probes(source, &counts, wakeups)?;
         let figures_with_losses =
             Some(figures_with_losses).filter(|counted| kind != Kind::Command && *counted != figures);
-        Ok(ObservedRun { figures_with_losses, figures, losses, caveats, placement, ..self })
+        Ok(ObservedRun { figures_with_losses, figures, clock_steps, losses, caveats, placement, ..self })
     }
 
     /// With the figures of values of an imported log.
@@ -295,6 +307,7 @@ impl ObservedRun {
         };
         Ok(ObservedRun {
             figures: estimands.iter().map(figure).collect(),
+            clock_steps: clock_steps(estimands, |metric| Some(&described).filter(|_| metric == main)),
             losses: RunLosses::of(&counts, &manifest.spec),
             caveats: Run::of(manifest, &HostAccumulators::new()).caveats(),
             ..self
@@ -321,6 +334,15 @@ impl ObservedRun {
             ..self
         })
     }
+}
+
+/// Of each of `estimands` the step of the clock, if its metric is `described`.
+fn clock_steps<'a>(estimands: &[Estimand], described: impl Fn(Metric) -> Option<&'a Description>) -> Vec<f64> {
+    let step = |estimand: &Estimand| match estimand {
+        Estimand::Statistic(metric, _) => described(*metric).map_or(0.0, |own| own.step),
+        Estimand::Ratio(_) => 0.0,
+    };
+    estimands.iter().map(step).collect()
 }
 
 /// The statistics of `sample` of `metric` that `estimands` need.

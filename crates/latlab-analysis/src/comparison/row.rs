@@ -43,6 +43,14 @@ impl Subject {
         }
     }
 
+    /// By how much the steps of their clocks may have moved the figure in two groups against each other, on `scale`.
+    fn clock_step(self, sides: [&RunGroup; 2], scale: FigureScale) -> f64 {
+        let Subject::Asked(index) = self else { return 0.0 };
+        let step = sides.map(|group| ObservedRun::clock_step(&group.runs, index)).into_iter().fold(0.0, f64::max);
+        let values = sides.iter().flat_map(|group| &group.runs).filter_map(|run| self.figure(run).value());
+        scale.step(step, values.fold(f64::INFINITY, f64::min))
+    }
+
     fn figure_with_losses(self, run: &ObservedRun) -> RunFigure {
         match (self, &run.figures_with_losses) {
             (Subject::Asked(index), Some(figures)) => figures.get(index).copied().unwrap_or(RunFigure::Nothing),
@@ -137,7 +145,8 @@ impl ComparisonRow {
             }
             Figures::Finite => {
                 let second = reads_losses().then(|| strata(scale, &|run| subject.figure_with_losses(run).value()));
-                row.test_shift(&strata(scale, &|run| subject.figure(run).value()), second.as_ref(), options);
+                let reach = subject.clock_step(sides, scale);
+                row.test_shift(&strata(scale, &|run| subject.figure(run).value()), second.as_ref(), reach, options);
             }
         }
         row
@@ -172,7 +181,8 @@ impl ComparisonRow {
     }
 
     /// Compares finite figures; `second` has those with unanswered probes counted as their time-out.
-    fn test_shift(&mut self, strata: &Strata, second: Option<&Strata>, options: &ComparisonOptions) {
+    /// The difference may miss the true one by `reach`.
+    fn test_shift(&mut self, strata: &Strata, second: Option<&Strata>, reach: f64, options: &ComparisonOptions) {
         self.note_strata(strata);
         self.blocks = strata.boots.iter().flatten().cloned().collect();
         if !are_summable(strata) || second.is_some_and(|second| !are_summable(second)) {
@@ -191,6 +201,7 @@ impl ComparisonRow {
         match in_both_readings(test, strata, second) {
             Err(reason) => self.comparison.undecided = Some(reason),
             Ok(test) => {
+                let test = test.within(reach);
                 // Means of different numbers of lines do not show how lines scatter.
                 let is_mean_of_lines = self.comparison.evidence.of_means;
                 self.comparison.method = ComparisonMethod::Shift;

@@ -255,6 +255,16 @@ impl FigureScale {
         }
     }
 
+    /// The difference on this scale of figures that differ by `step`, of which the smallest is `least`; a little more, since
+    /// groups that differ by just this are not to be decided by rounding.
+    pub fn step(self, step: f64, least: f64) -> f64 {
+        let difference = match self {
+            FigureScale::Logarithmic => (step / least).ln_1p(),
+            FigureScale::Linear => step,
+        };
+        difference * (1.0 + 1e-9)
+    }
+
     /// The lowest and the highest difference within `margin`: a share of figures, of ratios a difference.
     pub fn margin(self, margin: f64) -> (f64, f64) {
         match self {

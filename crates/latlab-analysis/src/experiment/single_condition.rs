@@ -32,10 +32,11 @@ pub fn single_condition(runs: &[ObservedRun], quantities: &[Quantity], confidenc
                 blocks.entry(run.origin.block.as_ref()).or_default().push(value);
             }
         }
+        let step = ObservedRun::clock_step(runs, place);
         let lost = runs.iter().filter(|run| figure(run) == RunFigure::Infinite).count();
         let values: Vec<Vec<f64>> = blocks.into_values().collect();
         let (count, blocks) = (values.iter().map(Vec::len).sum::<usize>(), values.len());
-        let MeanOfRuns { mean, is_geometric, interval } = MeanOfRuns::of(values, quantity.is_share(), confidence);
+        let MeanOfRuns { mean, is_geometric, interval } = MeanOfRuns::of(values, quantity.is_share(), step, confidence);
         let is_whole = count > 0 && lost == 0;
         ConditionRow {
             quantity: *quantity,
@@ -50,7 +51,8 @@ pub fn single_condition(runs: &[ObservedRun], quantities: &[Quantity], confidenc
     quantities.iter().enumerate().map(row).collect()
 }
 
-/// The mean of a figure over runs, geometric if all are above 0 and no share, and its interval in these blocks.
+/// The mean of a figure over runs, geometric if all are above 0 and no share, and its interval in these blocks, a step of
+/// the clock wider at both ends.
 pub(crate) struct MeanOfRuns {
     pub(crate) mean: f64,
     is_geometric: bool,
@@ -58,7 +60,7 @@ pub(crate) struct MeanOfRuns {
 }
 
 impl MeanOfRuns {
-    pub(crate) fn of(mut blocks: Vec<Vec<f64>>, is_share: bool, confidence: f64) -> MeanOfRuns {
+    pub(crate) fn of(mut blocks: Vec<Vec<f64>>, is_share: bool, step: f64, confidence: f64) -> MeanOfRuns {
         let is_geometric = !is_share && blocks.iter().flatten().all(|value| *value > 0.0);
         if is_geometric {
             blocks.iter_mut().flatten().for_each(|value| *value = value.ln());
@@ -67,7 +69,8 @@ impl MeanOfRuns {
         let count = blocks.iter().map(Vec::len).sum::<usize>();
         let mean = back(blocks.iter().flatten().sum::<f64>() / count as f64);
         let interval = own_interval(&blocks, confidence);
-        let interval = interval.map(|ends| Interval { low: ends.low.map(back), high: ends.high.map(back), ..ends });
+        let interval =
+            interval.map(|ends| Interval { low: ends.low.map(back), high: ends.high.map(back), ..ends }.widened(step));
         MeanOfRuns { mean, is_geometric, interval }
     }
 }

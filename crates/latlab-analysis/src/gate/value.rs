@@ -373,7 +373,12 @@ impl ValueGate {
             return judged(ValueGateResult { value: None, bounds: (None, None), state, reason, ..first.clone() });
         }
         let is_share = matches!(first.estimand, Estimand::Ratio(_));
-        let MeanOfRuns { mean, interval, .. } = MeanOfRuns::of(blocks, is_share, CONFIDENCE);
+        let step = |(summary, own): &(&Summary, &ValueGateResult)| match own.estimand {
+            Estimand::Statistic(metric, _) => summary.metrics.get(&metric).map_or(0.0, |own| own.step),
+            Estimand::Ratio(_) => 0.0,
+        };
+        let step = runs.iter().map(step).reduce(f64::min).unwrap_or(0.0);
+        let MeanOfRuns { mean, interval, .. } = MeanOfRuns::of(blocks, is_share, step, CONFIDENCE);
         let bounds = interval.map(|ends| (ends.low, ends.high)).unwrap_or_default();
         let state = self.state_between(bounds.0, bounds.1);
         let is_short = || summaries.iter().any(|summary| is_short(first.estimand, summary));

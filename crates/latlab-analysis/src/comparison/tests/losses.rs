@@ -15,7 +15,13 @@ fn lossy(level: i64) -> InMemory {
 fn a_mean_that_only_losses_improve_is_undecided() {
     let mut request = ComparisonRequest::default();
     request.ask(parse_estimand(None, "mean").expect("known"), None, None);
-    let of = |make: &dyn Fn(i64) -> InMemory| (0..16).map(|run| make(20 + run % 2)).collect::<Vec<_>>();
+    // By a clock that is finer than the difference.
+    let fine = |level: i64, make: &dyn Fn(i64) -> InMemory| {
+        let mut source = make(level);
+        source.rows[0].received = Some(crate::units::Stamp::from_nanos(level * 1_000 + 1));
+        source
+    };
+    let of = |make: &dyn Fn(i64) -> InMemory| (0..16).map(|run| fine(20 + run % 2, make)).collect::<Vec<_>>();
     let found = pair(&of(&|level| recording(level, 0)), &of(&lossy), &request);
     let [mean, loss] = found.rows.as_slice() else { panic!("{:?}", found.rows) };
     assert_eq!((mean.verdict, mean.undecided), (Verdict::Undecided, Some(UndecidedReason::Losses)));
