@@ -194,13 +194,15 @@ fn host(export: &Export<'_>, recording: &Recording, trace: &mut Trace<'_, '_>) -
             continue;
         }
         for (cpu, readings) in sample.cpus {
-            if !cpus.contains_key(&cpu) {
-                let busy = trace.track(&format!("CPU {cpu} busy"), None, TrackKind::Counter("%"))?;
-                let frequency = trace.track(&format!("CPU {cpu} frequency"), None, TrackKind::Counter("MHz"))?;
-                cpus.insert(cpu, ([busy, frequency], readings, sample.start_ns));
-                continue;
-            }
-            let Some(([busy, frequency], before, since)) = cpus.get_mut(&cpu) else { continue };
+            let ([busy, frequency], before, since) = match cpus.entry(cpu) {
+                Entry::Occupied(entry) => entry.into_mut(),
+                Entry::Vacant(entry) => {
+                    let busy = trace.track(&format!("CPU {cpu} busy"), None, TrackKind::Counter("%"))?;
+                    let frequency = trace.track(&format!("CPU {cpu} frequency"), None, TrackKind::Counter("MHz"))?;
+                    entry.insert(([busy, frequency], readings, sample.start_ns));
+                    continue;
+                }
+            };
             let span = (sample.start_ns - *since) as f64;
             if let (Some(now), Some(then)) = (readings.busy_ns, before.busy_ns) {
                 trace.value(*busy, *since, 100.0 * (now - then) as f64 / span.max(1.0))?;
