@@ -54,7 +54,11 @@ fn flood(socket: &UdpSocket, peer: SocketAddr, rate: u128, from: impl Fn(u128) -
             let local = Some(from(number));
             let nonce = u128::to_be_bytes(number);
             // A HELLO that the kernel refuses is missing in the reflector's counters, which the test reads.
-            let _ = send_envelope_now(socket.as_fd(), &hello_datagram(&nonce), &Envelope { peer: peer.into(), local });
+            let _ = send_envelope_now(
+                socket.as_fd(),
+                &hello_datagram(&nonce),
+                &Envelope { peer: peer.into(), local, received_ns: None },
+            );
         }
         sent = due;
         std::thread::sleep(Duration::from_micros(500));
