@@ -27,18 +27,18 @@ fn replicates() -> u64 {
 /// time in each probe of a run, or of a group.
 #[derive(Clone, Copy, PartialEq)]
 enum Phase {
-    OfClock,
-    OfProbe,
-    OfRun(f64),
+    Clock,
+    Probe,
+    Run(f64),
 }
 
 /// Delays around `level` steps as the clock shows them: both instants are cut off to its step.
 fn recorded(level: f64, spread: f64, phase: Phase, random: &mut Random) -> Sample {
     let mut delay = || {
         let sent = match phase {
-            Phase::OfClock => 0.0,
-            Phase::OfProbe => random.uniform(),
-            Phase::OfRun(phase) => phase,
+            Phase::Clock => 0.0,
+            Phase::Probe => random.uniform(),
+            Phase::Run(phase) => phase,
         };
         ((sent + level + spread * random.normal()).floor() * STEP) as i64
     };
@@ -67,7 +67,7 @@ fn covered(spread: f64, phase: Phase, seed: u64) -> [[bool; 3]; 3] {
 #[test]
 fn intervals_of_a_coarse_clock_hold_the_true_values() {
     println!("| clock | spread | mean | p50 | p99 |");
-    for (name, phase) in [("values cut off", Phase::OfClock), ("instants cut off", Phase::OfProbe)] {
+    for (name, phase) in [("values cut off", Phase::Clock), ("instants cut off", Phase::Probe)] {
         for spread in rows(SPREADS, &[0, 2]) {
             let all = in_parallel(replicates(), |seed| covered(spread, phase, seed));
             let share = |which: usize, reach: usize| {
@@ -87,7 +87,7 @@ fn claimed(spread: f64, by_group: bool, shift: f64, seed: u64) -> [[bool; 2]; 3]
     let mut group = |shift: f64| -> Vec<Description> {
         let of_group = random.uniform();
         let mut run = || {
-            let phase = Phase::OfRun(if by_group { of_group } else { random.uniform() });
+            let phase = Phase::Run(if by_group { of_group } else { random.uniform() });
             plain(&recorded(level + shift, spread, phase, &mut random), &[0.5, 0.99], false)
         };
         (0..RUNS).map(|_| run()).collect()
