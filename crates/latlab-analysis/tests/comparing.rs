@@ -14,6 +14,8 @@ mod naive;
 mod numbers;
 #[path = "comparing/orders.rs"]
 mod orders;
+#[path = "comparing/planning.rs"]
+mod planning;
 #[path = "comparing/simulated.rs"]
 mod simulated;
 #[path = "comparing/spread.rs"]

@@ -51,10 +51,12 @@ mod moments;
 mod order;
 mod outline;
 mod permutation;
+mod power;
 mod precision;
 mod quantile;
 mod sequential;
 mod shift_test;
+mod spread_components;
 mod two_samples;
 
 pub use clock_step::clock_step;
@@ -70,8 +72,10 @@ pub use outline::{BoxPlot, FiveNumberSummary, Outline};
 pub use permutation::{
     BlockRuns, Claims, DRAWS, PermutationTest, holm, is_significant, weighted_baseline, weighted_difference,
 };
+pub use power::PlannedTest;
 pub use precision::{GroupBlocks, PrecisionGoal, own_interval, reached};
 pub use quantile::{is_supported, observations_needed};
 pub use sequential::{LOOKS_MAX, Look};
 pub use shift_test::{ShiftTest, placement_difference, spread_ratio};
+pub use spread_components::{PilotBlock, SpreadComponents, log_error};
 pub use two_samples::{MeanDifference, MinistatTest, ranks_differ, student_differs};

@@ -4,6 +4,8 @@
 mod aa_test;
 mod contrasts;
 mod cost;
+mod designs;
+mod pilot;
 mod published;
 mod report;
 mod single_condition;
@@ -14,6 +16,8 @@ pub use contrasts::{
     comparisons_asked, lost_baselines, rehearsal, reported_estimands,
 };
 pub use cost::{ExperimentCost, RemainingTime, experiment_cost};
+pub use designs::{AdvisedDesign, DesignAdvice, FOUND, PILOT_CONFIDENCE, RUNS_MAX, advise};
+pub use pilot::{PilotRun, PilotSpread, WantedChange};
 pub use published::{
     BlockMedian, ColumnFigure, MeasuredRow, MeasuredSystem, MistakenFigures, PublishedResults, ReachedLoad, RunSpread,
     RunsByRow, ShortRuns, SpreadCell, Unmeasured, means_of_runs, mistaken_figures, short_runs, unmeasured_reason,
