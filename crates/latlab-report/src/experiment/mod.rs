@@ -2,6 +2,7 @@
 //! report has a module with all its output formats.
 
 mod aa_test;
+mod designs;
 mod lesson;
 mod plan;
 mod published;
@@ -10,6 +11,7 @@ mod report;
 mod single_condition;
 mod spread;
 
+pub use designs::{DesignsView, designs};
 pub(crate) use plan::disk_size;
 pub use plan::{ExperimentPlan, SystemdUnit, plan, recipe, recipe_list, rough_span, systemd_unit};
 pub use remedies::{RemediesView, UntriedRemedy, json as remedies_json, text as remedies_text};

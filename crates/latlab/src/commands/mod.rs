@@ -26,6 +26,7 @@ mod recovery;
 mod remedies;
 mod report;
 mod run;
+mod run_plan;
 mod serve;
 mod summary;
 

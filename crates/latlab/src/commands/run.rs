@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::experiment_executor::{ExperimentExecutor, end_cut_off_run, has_hooks};
 use super::experiment_reporter::Reporter;
 use super::observation_groups::located_in;
-use super::{Outcome, measure_and_report};
+use super::{Outcome, measure_and_report, run_plan};
 use crate::analysis::ExperimentGates;
 use crate::analysis::comparison::{MISSING, RESTORE};
 use crate::analysis::experiment::{comparisons_asked, lost_baselines};
@@ -41,6 +41,11 @@ pub(super) fn run(job: &RunJob, console: &Console) -> Result<Outcome, Failure> {
         return console.data(&typed.text).map(|()| Outcome::Done);
     }
     let settled = settle(job)?;
+    if let Some(wanted) = &job.typed.going_on.plan {
+        let SettledExperiment { source, job: settled, state, .. } = &settled;
+        let begun = source.directory.as_deref().zip(state.as_ref());
+        return run_plan::run(wanted, &settled.experiment, begun, &job.store, console);
+    }
     warn_of_gone_runs(&settled, console);
     let gates = gates(settled.job.experiment.kind)?;
     gates.expect_judgeable(settled.job.experiment.conditions.iter().flat_map(|condition| &condition.plan.runs))?;
@@ -157,7 +162,7 @@ fn settle(job: &RunJob) -> Result<SettledExperiment, Failure> {
     let mut is_edited = false;
     if let (Some(directory), Some(state)) = (&source.directory, &state) {
         is_edited = experiment::is_edited(directory, state)?;
-        if !job.typed.going_on.force {
+        if !job.typed.going_on.force && job.typed.going_on.plan.is_none() {
             refuse_changed(directory, &source)?;
         }
     }
@@ -351,7 +356,8 @@ fn file_source(path: &Path, job: &RunJob) -> Result<ExperimentSource, Failure> {
     })?;
     let source = path.canonicalize().unwrap_or_else(|_| path.to_owned()).display().to_string();
     let mut directory = unfinished(job, &source, &text)?;
-    if job.typed.format.is_some() && !job.typed.going_on.new {
+    let is_read = job.typed.format.is_some() || job.typed.going_on.plan.is_some();
+    if is_read && !job.typed.going_on.new {
         directory = directory.or_else(|| experiment::newest(&job.store, &source, true));
     }
     let origin = Some(ExperimentOrigin { source, recipe: None });

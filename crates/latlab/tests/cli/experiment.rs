@@ -153,6 +153,28 @@ fn the_runs_follow_the_order_that_a_dry_run_shows() {
 }
 
 #[test]
+fn designs_follow_from_the_runs_that_exist() {
+    let directory = directory_with(&SMALL.replace("runs = 3\nblocks = 2", "runs = 4\nblocks = 1"));
+    let at = || Latlab::at(directory.path());
+    let plan = |file: &'static str| at().args(["run", file, "--plan", "p50 20%"]);
+    plan("x.toml").stderr(contains("it has no run")).stderr(contains("measure a pilot first")).failure(2);
+    assert!(experiments(directory.path()).is_empty(), "a plan measures nothing");
+    at().line("run x.toml").success();
+    // A file with other numbers of runs is still planned by its pilot.
+    fs::write(directory.path().join("x.toml"), SMALL).expect("written");
+    let printed = plan("x.toml").success().stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    for words in ["of each condition", "a change of 20 % in p50", "spread of the pilot: 8 runs in 1 block of 1 boot"] {
+        assert!(printed.contains(words), "{words} is not in\n{printed}");
+    }
+    // The experiment of another file has not begun: the recordings of the store are its pilot.
+    fs::write(directory.path().join("y.toml"), SMALL).expect("written");
+    for _ in 0..4 {
+        at().line("ping -n 100 --warmup 0").success();
+    }
+    plan("y.toml").stdout(contains("spread of the pilot: 4 runs in 1 block of 1 boot")).success();
+}
+
+#[test]
 fn an_experiment_killed_at_any_time_continues_without_losing_or_repeating_a_run() {
     let directory = directory_with(&SMALL.replace("blocks = 2", "blocks = 2\nwarmup-runs = 1"));
     // Delays from before the first line of the journal to the middle of a later run.

@@ -39,7 +39,9 @@ fn more(name: &str) -> &'static str {
     match name {
         "factors" => FACTORS,
         "aa" => "compare x --explain\ncompare x --shift\ncompare x --ministat\nlist --store x/runs",
-        "alone" | "until" => "run x --dry-run\ncompare x --explain\ncompare x --format csv\nsummary x/runs/*",
+        "alone" | "until" => {
+            "run x --dry-run\ncompare x --explain\ncompare x --format csv\nsummary x/runs/*\nrun x --plan 'p50 3%'"
+        }
         "stream" | "search" => {
             "compare x --metric delivered_rate\ncompare x --metric loss_ratio\ncompare x --explain --statistic p10"
         }
@@ -58,6 +60,9 @@ run x --dry-run
 run x --new
 run x --force
 run x --print-unit
+run x --plan 'p50 3%'
+run x --plan 'response_time mean 50%'
+run x --plan 'p50 3'
 run x lab
 compare x --format markdown
 compare x --format csv

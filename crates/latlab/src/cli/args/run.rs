@@ -121,12 +121,17 @@ pub struct AmountArgs {
 }
 
 /// What to go on with, and how far.
-#[derive(Clone, Copy, Debug, Default, Args)]
+#[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Execution")]
 pub struct ResumeArgs {
     /// Print the plan only: order of the runs, duration and disk use
     #[arg(long, conflicts_with_all = ["json", "format", "print_unit"])]
     pub dry_run: bool,
+    /// Print designs that find CHANGE, such as 'p99 3%', by the spread of the runs that exist [default: none]
+    ///
+    /// These are the runs of the newest experiment of FILE, or else the recordings of its kind in the store.
+    #[arg(long, value_name = "CHANGE", conflicts_with_all = ["json", "format", "print_unit", "dry_run", "gate"])]
+    pub plan: Option<String>,
     /// Begin a new experiment, even if one is unfinished
     #[arg(long, conflicts_with = "force")]
     pub new: bool,
