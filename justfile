@@ -74,9 +74,10 @@ bench *ARGUMENTS: bench-setup
     cargo bench --package latlab --bench import -- {{ ARGUMENTS }}
     cargo bench --package latlab --bench compare -- {{ ARGUMENTS }}
 
-# the tables of docs/statistics.md: 2,000 simulated runs, searches or experiments for each row; 15 minutes
+# the tables of docs/statistics.md: 2,000 simulated runs, searches or experiments for each row; an hour
 simulate REPLICATES="2000":
     LATLAB_REPLICATES={{ REPLICATES }} cargo test --release --package latlab-stats --test stats one_run -- --nocapture --test-threads 1
+    LATLAB_REPLICATES={{ REPLICATES }} cargo test --release --package latlab-stats --test stats rare_delays -- --nocapture --include-ignored
     LATLAB_REPLICATES={{ REPLICATES }} cargo test --release --package latlab-measure --lib bounds_of_searches -- --nocapture --include-ignored
     LATLAB_SIMULATE=1 cargo test --release --package latlab-analysis --test comparing --test published -- --nocapture --include-ignored --test-threads 1
 

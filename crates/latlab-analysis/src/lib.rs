@@ -24,6 +24,7 @@ mod metric_sample;
 mod outcome;
 mod ping;
 pub mod published;
+mod rare_delays;
 mod singletons;
 mod source;
 mod stream;
@@ -44,6 +45,7 @@ pub use host_samples::ClockRates;
 pub use metric_sample::{MetricHistogram, MetricSample};
 pub use outcome::{comparison_outcome, ended_run_outcome, run_outcome, summary_outcome, with_gates};
 pub use ping::{Coincidence, LateBeyond, Threshold, Window};
+pub use rare_delays::rare_delays;
 pub use singletons::sample;
 pub use stream::{
     CpuCost, GoalEnd, GoalFigures, LevelSpans, SearchFigures, StageFigures, StreamFigures, StreamRates, StreamTotals,

@@ -251,6 +251,7 @@ fn of_manifest<S: ProbeSource>(source: &S, counts: &RunCounts) -> Summary {
         executions: None,
         stream: None,
         coincidence: None,
+        extremes: None,
         deadline: None,
         window_ns: None,
         windows: Vec::new(),

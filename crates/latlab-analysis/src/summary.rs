@@ -16,7 +16,7 @@ use crate::facts::{ExperimentFacts, Instrument, LoadReport, XdpEnds};
 use crate::metric::Metric;
 use crate::plan::{Kind, RunSpec, SummaryDefaults, defaults};
 use crate::recording::manifest::RunEnding;
-use crate::stats::{Bucket, Description};
+use crate::stats::{Bucket, Description, Extremes, NoExtremes};
 use crate::units::{Nanos, human};
 
 #[derive(Clone, Debug, PartialEq)]
@@ -93,6 +93,8 @@ pub struct Summary {
     pub stream: Option<StreamFigures>,
     /// Slow probes that coincided with late wake-ups; `None` without concurrent wake-ups.
     pub coincidence: Option<Coincidence>,
+    /// How bad it can get, or why the run does not say; `None` if it was not asked.
+    pub extremes: Option<Result<Extremes, NoExtremes>>,
     /// Misses of the deadline, if one was given.
     pub deadline: Option<Deadline>,
     /// The length of a window, if windows were requested.

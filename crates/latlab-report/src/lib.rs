@@ -30,6 +30,7 @@ mod over_runs;
 pub mod page;
 pub mod plots;
 mod quantiles;
+mod rare_levels;
 mod remarks;
 #[cfg(test)]
 mod schemas;

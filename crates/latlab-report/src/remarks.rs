@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 
 use super::figures::{duration, sure};
+use super::rare_levels;
 use super::stream_tables::{LOST_AT_LEAST, properties};
 use super::view::RemarkView;
 use super::wakeup_remarks::{coincidence_remarks, cpu_activity};
@@ -54,13 +55,14 @@ pub(super) fn remarks(summaries: &[Summary], names: &[String]) -> Vec<RemarkView
         shown.into_iter().map(move |text| remark(label, text)).collect::<Vec<_>>()
     });
     let coincidences = summaries.iter().zip(names).flat_map(|(summary, name)| coincidence_remarks(summary, name));
+    let extremes = summaries.iter().zip(names).filter_map(|(summary, name)| rare_levels::refusal(summary, name));
     let alike = summaries.iter().all(|summary| summary.loads == first.loads);
     let loads = if alike { load_remarks(&first.loads) } else { Vec::new() };
     let discovery = discovery(summaries).map(|text| remark("discovery", text));
     // The cost of another tool is not known.
     let is_measured = summaries.iter().any(|summary| !summary.is_imported);
     let instrument = is_measured.then(|| remark("instrument", instrument(summaries)));
-    loads.into_iter().chain(common).chain(coincidences).chain(discovery).chain(instrument).collect()
+    loads.into_iter().chain(common).chain(extremes).chain(coincidences).chain(discovery).chain(instrument).collect()
 }
 
 /// Formats the time in which DDS ends found each other: of one run, or the range over several.

@@ -8,6 +8,8 @@ use proptest::prelude::*;
 
 #[path = "stats/one_run.rs"]
 mod one_run;
+#[path = "stats/rare_delays.rs"]
+mod rare_delays;
 
 use one_run::{Random, SCALE};
 

@@ -8,6 +8,7 @@ mod wakeups;
 use serde_json::{Map, Value, json};
 
 use super::gates;
+use super::rare_levels;
 use super::view::Showing;
 use crate::analysis::{Kind, Summary, Window};
 use crate::metric::Metric;
@@ -62,6 +63,7 @@ fn document(summary: &Summary, showing: Showing) -> Value {
         "search": streams::search(summary),
         "stages": streams::stages(summary),
         "coincidence": summary.coincidence.as_ref().map(wakeups::coincidence),
+        "extremes": summary.extremes.as_ref().map(rare_levels::document),
         "gates": (!summary.gates.is_empty()).then(|| gates::documents(&summary.gates)),
         "loads": summary.loads,
         "instrument": summary.instrument,
@@ -83,6 +85,7 @@ fn document(summary: &Summary, showing: Showing) -> Value {
             "search",
             "stages",
             "coincidence",
+            "extremes",
             "gates",
         ],
     )

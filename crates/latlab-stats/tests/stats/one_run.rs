@@ -21,7 +21,7 @@ pub(crate) const SCALE: f64 = 1e6;
 const EVENTS_MIN: usize = 3;
 
 #[derive(Clone, Copy, Debug)]
-enum Process {
+pub(crate) enum Process {
     /// Normal of first order with this coefficient; 0 is white noise.
     Autoregressive(f64),
     /// Normal around two levels, three standard deviations apart, each for 200 values on average.
@@ -62,7 +62,7 @@ impl Process {
     }
 
     /// A run of `n` values, with the number of bursts in it.
-    fn run(self, n: usize, random: &mut Random) -> Run {
+    pub(crate) fn run(self, n: usize, random: &mut Random) -> Run {
         let mut events = usize::MAX;
         let values = match self {
             Process::Autoregressive(coefficient) => random.autoregressive(n, coefficient),
@@ -99,8 +99,8 @@ impl Process {
     }
 }
 
-struct Run {
-    values: Vec<f64>,
+pub(crate) struct Run {
+    pub(crate) values: Vec<f64>,
     events: usize,
 }
 
@@ -148,7 +148,7 @@ impl Random {
         (-2.0 * self.uniform().ln()).sqrt() * (TAU * self.uniform()).cos()
     }
 
-    fn exponential(&mut self) -> f64 {
+    pub(crate) fn exponential(&mut self) -> f64 {
         -self.uniform().ln()
     }
 
@@ -285,7 +285,7 @@ fn covers(interval: Option<Interval>, truth: f64) -> bool {
     low.is_none_or(|low| low <= truth) && high.is_none_or(|high| truth <= high)
 }
 
-fn replicates() -> usize {
+pub(crate) fn replicates() -> usize {
     std::env::var("LATLAB_REPLICATES").ok().and_then(|text| text.parse().ok()).unwrap_or(REPLICATES)
 }
 

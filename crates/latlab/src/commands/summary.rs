@@ -7,7 +7,8 @@ use super::observation_groups::{FoundRuns, gone, located, runs_in};
 use super::{Outcome, measure_and_report};
 use crate::analysis::comparison::{MISSING, RESTORE, missing_runs};
 use crate::analysis::{
-    AvailableFigures, MetricHistogram, Summary, SummaryOptions, ValueGateResult, summarise, summary_outcome, with_gates,
+    AvailableFigures, MetricHistogram, Summary, SummaryOptions, ValueGateResult, rare_delays, summarise,
+    summary_outcome, with_gates,
 };
 use crate::cli::args::SummaryArgs;
 use crate::console::{Console, Verbosity};
@@ -51,6 +52,9 @@ pub(super) fn run(typed: &SummaryArgs, console: &Console) -> Result<Outcome, Fai
             distributions.push(MetricHistogram::of(&recording, recording.manifest().metric())?);
         }
         let mut summary = summarise(&recording, &options)?;
+        if typed.extremes {
+            summary.extremes = rare_delays(&recording, &summary)?;
+        }
         let is_warmup = recording.manifest().experiment.as_ref().is_some_and(|experiment| experiment.warmup);
         let experiment = of_experiments.get(&path);
         if experiment.is_none() || !is_warmup {
@@ -97,9 +101,10 @@ fn note_unused(typed: &SummaryArgs, summaries: &[Summary], console: &Console) {
     let has_round_trips = |one: &Summary| one.metrics.contains_key(&Metric::RoundTripDelay);
     let judging = &typed.judging;
     type HasEffect = fn(&Summary) -> bool;
-    let options: [(bool, HasEffect, &str); 4] = [
+    let options: [(bool, HasEffect, &str); 5] = [
         (judging.window.is_some(), has_instants, "`--window` divides runs of `ping`, `wakeup` and `command`"),
         (judging.deadline.is_some(), |one| one.deadline.is_some(), "`--deadline` is not of streams"),
+        (typed.extremes, |one| one.extremes.is_some(), "`--extremes` is of round trips, wake-ups and imported values"),
         (judging.half, has_round_trips, "`--half` is of round trips"),
         (typed.like.like.is_some(), |one| one.stream.is_some(), "`--like` repeats the output of a tool for streams"),
     ];

@@ -143,6 +143,8 @@ summary closed --json
 ~ summary closed --half --json
 ~ summary closed --deadline 50us --json
 ~ summary closed --no-intervals --json
+summary closed --extremes
+valid:extremes summary closed --extremes --json
 valid:windows summary closed --window 50ms --json
 summary scheduled
 ~ summary scheduled -v

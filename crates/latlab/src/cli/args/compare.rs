@@ -197,6 +197,9 @@ pub struct SummaryArgs {
     /// Leave the intervals out: they take longer than everything else
     #[arg(long)]
     pub no_intervals: bool,
+    /// How bad can it get: p99.99 and beyond, and what is reached once a minute, hour or day, with 95 % bounds
+    #[arg(long)]
+    pub extremes: bool,
     #[command(flatten)]
     pub plots: PlotArgs,
     #[command(flatten)]
