@@ -494,3 +494,37 @@ fn logs_that_fio_writes_here_are_imported() {
     let summary = Latlab::at(&directory).line("summary reads --json").success().json();
     assert_eq!(summary["metrics"]["delay"]["n"], document["rows"]);
 }
+
+/// Exponential delays above 50 µs: `probes` lines of four times, one each ms.
+fn exponential_round_trips(probes: u64) -> String {
+    let mut state = 12_345_u64;
+    let mut line = |k: u64| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let uniform = ((state >> 33) as f64 + 0.5) / 2_147_483_648.0;
+        let delay = 50_000 + (-10_000.0 * uniform.ln()) as u64;
+        let sent = k * 1_000_000;
+        format!("{k} {sent} {} {} {}\n", sent + 20_000, sent + 21_000, sent + delay)
+    };
+    (0..probes).map(&mut line).collect()
+}
+
+#[test]
+fn a_long_run_says_how_bad_it_can_get_and_a_short_one_why_not() {
+    let long = importing(exponential_round_trips(200_000), "").success();
+    let at = |line: &str| Latlab::at(long.directory()).line(line);
+    let document = at("summary s --extremes --json").success().json();
+    check_schema(&document, "summary/1");
+    let levels = document["extremes"]["levels"].as_array().expect("levels");
+    // p99.99, p99.999, once a minute and once in the run of 200 s.
+    assert_eq!(levels.len(), 4, "{:#}", document["extremes"]);
+    for (level, probes) in levels.iter().zip([1e4_f64, 1e5, 6e4, 2e5]) {
+        let truth = 50_000.0 + 10_000.0 * probes.ln();
+        let [value, bound] = ["value", "upper_bound"].map(|name| level[name].as_f64().expect("a number"));
+        assert!((value / truth - 1.0).abs() < 0.2 && (truth..1.5 * truth).contains(&bound), "{level}, {truth}");
+    }
+    at("summary s --extremes").stdout(contains("200 clusters in 200 s")).stdout(contains("once a minute")).success();
+
+    let short = importing(exponential_round_trips(1_000), "").success();
+    let shown = Latlab::at(short.directory()).line("summary s --extremes");
+    shown.stdout(contains("no answer: ")).stdout(contains("about 200,000")).success();
+}
