@@ -51,16 +51,16 @@ pub enum Rarity {
 pub struct Level {
     pub rarity: Rarity,
     pub value: f64,
-    /// One-sided 95 % upper bound.
+    /// One-sided upper bound, which holds in 95 % of runs.
     pub upper_bound: f64,
 }
 
 /// What the peaks over a threshold say.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Extremes {
-    /// In ns.
+    /// In ns; the highest 200 peaks lie above it, or fewer of a short run.
     pub threshold: f64,
-    /// Clusters above it.
+    /// How many clusters have a singleton above it.
     pub clusters: usize,
     /// Of the generalised Pareto distribution; 0 of an exponential tail.
     pub shape: f64,
@@ -70,9 +70,9 @@ pub struct Extremes {
 /// Why nothing is said about rare delays.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum NoExtremes {
-    /// The singletons have no order.
+    /// The singletons have no order, which clusters need.
     Unordered,
-    /// So many are lost.
+    /// So many singletons are lost, which are infinite delays.
     Lost(u64),
     /// The level changes over large parts of the run.
     SlowChanges,
@@ -82,7 +82,7 @@ pub enum NoExtremes {
     Coarse(usize),
     /// More slow clusters in some parts of the run than chance has it.
     Uneven,
-    /// The variance may be infinite.
+    /// A shape with an infinite variance is likely.
     HeavyTail,
     /// The highest peaks are higher than the others let expect: they have another cause, or it is too rare to be known.
     Disagreeing,

@@ -52,9 +52,7 @@ pub(super) fn run(typed: &SummaryArgs, console: &Console) -> Result<Outcome, Fai
             distributions.push(MetricHistogram::of(&recording, recording.manifest().metric())?);
         }
         let mut summary = summarise(&recording, &options)?;
-        if typed.extremes {
-            summary.extremes = rare_delays(&recording, &summary)?;
-        }
+        summary.extremes = if typed.extremes { rare_delays(&recording, &summary)? } else { None };
         let is_warmup = recording.manifest().experiment.as_ref().is_some_and(|experiment| experiment.warmup);
         let experiment = of_experiments.get(&path);
         if experiment.is_none() || !is_warmup {
