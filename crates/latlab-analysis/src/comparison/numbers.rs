@@ -4,9 +4,7 @@ use super::grouping_error::GroupingError;
 use super::groups::{NumberFacts, RunGroup, RunGroups};
 use super::observed_run::ObservedRun;
 use crate::diagnostics::{Caveat, Severity};
-use crate::metric::Metric;
-use crate::sample::Sample;
-use crate::stats::{Outline, clock_step, effective_size};
+use crate::stats::{Outline, effective_size};
 use crate::units::human;
 
 /// What a line of a file is.
@@ -100,22 +98,9 @@ impl RunGroups {
         let may_be_probes =
             |group: &NumberFiles| group.used().count() > 1 || group.used().any(|values| values.len() > RUNS_MAX);
         let by_file = lines.map_or_else(|| groups.iter().any(may_be_probes), |lines| lines == Lines::Probes);
-        let step = step_of_constants(&groups);
-        let mut made: Vec<RunGroup> = groups.into_iter().map(|group| group.group(as_logs, by_file)).collect();
-        made.iter_mut().flat_map(|group| &mut group.runs).for_each(|run| run.clock_steps = vec![step]);
+        let made = groups.into_iter().map(|group| group.group(as_logs, by_file)).collect();
         Ok(RunGroups { is_linear: !as_logs, ..RunGroups::of_groups(made)? })
     }
-}
-
-/// The step of the numbers of all groups if those of one are all equal, which hides how they differ; else 0.
-fn step_of_constants(groups: &[NumberFiles]) -> f64 {
-    let is_constant = |group: &NumberFiles| group.values().zip(group.values().skip(1)).all(|(one, next)| one == next);
-    if !groups.iter().any(is_constant) {
-        return 0.0;
-    }
-    let numbers: Vec<f64> = groups.iter().flat_map(NumberFiles::values).collect();
-    let sample = Sample::of_numbers(Metric::Delay, &numbers);
-    clock_step(sample.singletons.into_iter()) / 10_f64.powi(sample.decimals)
 }
 
 /// The caveats of lines that depend on each other, or are not the observations.
