@@ -148,6 +148,15 @@ fn batch(rows: &[ProbeRecord], columns: &[ProbeColumn]) -> ProbeBatch {
             row.reflector_received.map(Stamp::as_nanos)
         }),
         reflector_sent_ns: column(ProbeColumn::ReflectorSentNs, &|row| row.reflector_sent.map(Stamp::as_nanos)),
+        tx_sched_ns: column(ProbeColumn::TxSchedNs, &|row| row.kernel.tx_sched.map(Stamp::as_nanos)),
+        tx_software_ns: column(ProbeColumn::TxSoftwareNs, &|row| row.kernel.tx_software.map(Stamp::as_nanos)),
+        rx_software_ns: column(ProbeColumn::RxSoftwareNs, &|row| row.kernel.rx_software.map(Stamp::as_nanos)),
+        reflector_rx_software_ns: column(ProbeColumn::ReflectorRxSoftwareNs, &|row| {
+            row.kernel.reflector_rx_software.map(Stamp::as_nanos)
+        }),
+        reflector_tx_software_ns: column(ProbeColumn::ReflectorTxSoftwareNs, &|row| {
+            row.kernel.reflector_tx_software.map(Stamp::as_nanos)
+        }),
         error: column(ProbeColumn::Error, &|row| row.error.map(i64::from)),
         duplicates: column(ProbeColumn::Duplicates, &|row| Some(row.duplicates.into())),
         reordered: column(ProbeColumn::Reordered, &|row| Some(row.reordered.into())),

@@ -15,6 +15,7 @@ pub mod distribution;
 mod estimand;
 mod executions;
 pub mod experiment;
+pub mod explain;
 mod gate;
 mod host_samples;
 #[cfg(any(test, feature = "fixtures"))]
@@ -44,7 +45,7 @@ pub use gate::{
 pub use host_samples::ClockRates;
 pub use metric_sample::{MetricHistogram, MetricSample};
 pub use outcome::{comparison_outcome, ended_run_outcome, run_outcome, summary_outcome, with_gates};
-pub use ping::{Coincidence, LateBeyond, Threshold, Window};
+pub use ping::Window;
 pub use rare_delays::rare_delays;
 pub use singletons::sample;
 pub use stream::{
@@ -52,7 +53,7 @@ pub use stream::{
 };
 pub use summarise::summarise;
 pub use summary::{AnalysisError, Summary, SummaryOptions};
-pub use wakeup::{CpuActivity, Lateness, StateShare, UnexplainedDelay, Wakeups};
+pub use wakeup::{Lateness, UnexplainedDelay, Wakeups};
 
 // The condition of a summary's run, for reports.
 pub use crate::plan::{CompatOutput, Family, Kind, NoBareLoop, StopWhen, Via};

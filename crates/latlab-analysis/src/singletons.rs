@@ -39,10 +39,11 @@ struct Span {
     to: StampColumn,
 }
 
+/// A column of instants.
 #[derive(Clone, Copy)]
-struct StampColumn {
-    column: ProbeColumn,
-    of: fn(&ProbeBatch) -> &IntColumn,
+pub(super) struct StampColumn {
+    pub(super) column: ProbeColumn,
+    pub(super) of: fn(&ProbeBatch) -> &IntColumn,
 }
 
 const DUE: StampColumn = StampColumn { column: ProbeColumn::DueNs, of: |batch| &batch.due_ns };

@@ -7,7 +7,7 @@ use super::counts::{Ratios, RunCounts, SendErrors, ShareIntervals};
 use super::executions;
 use super::host_samples::HostAccumulators;
 use super::metric_sample::MetricSample;
-use super::ping::{Placed, Placements, RunPlacement, SpinStalls, Windows, coincidence};
+use super::ping::{Placed, Placements, RunPlacement, SpinStalls, WatchedSlots, Windows, watched_slots};
 use super::singletons::{Singletons, is_on_schedule, sample};
 use super::source::{ProbeSource, RowVisitor, visit_rows};
 use super::stream::{self, StreamAccumulator};
@@ -16,7 +16,7 @@ use super::wakeup::WakeupAccumulator;
 use crate::diagnostics::Caveat;
 use crate::facts::{Instrument, XdpEnds};
 use crate::metric::Metric;
-use crate::plan::{Kind, Side, defaults};
+use crate::plan::{Kind, defaults};
 use crate::recording::manifest::Manifest;
 use crate::stats::{DescribeOptions, Description, describe};
 use crate::units::Nanos;
@@ -60,7 +60,6 @@ fn of_probes<S: ProbeSource>(source: &S, options: &SummaryOptions) -> Result<Sum
     // One sample at a time: each takes 80 MB at ten million probes.
     describe_main(&main, options, &describing, &mut intervals, &mut summary);
     describe_others(source, options, &describing, &mut intervals, &mut summary.metrics)?;
-    summary.coincidence = coincidence(source, options.judging.deadline_ns, &describing)?;
     summary.windows = match windows.map(Windows::finish) {
         Some(None) => {
             let (duration, window) = (counts.duration(), options.judging.window_ns.unwrap_or_default());
@@ -76,13 +75,12 @@ fn of_probes<S: ProbeSource>(source: &S, options: &SummaryOptions) -> Result<Sum
     let described = summary.metrics.get(&manifest.metric());
     summary.wakeups = wakeups
         .zip(manifest.spec.wakeup())
-        .map(|(wakeups, spec)| wakeups.finish(manifest, spec, hosts.get(&Side::Local), described, &describing));
+        .map(|(wakeups, spec)| wakeups.finish(manifest, spec, described, &describing));
     let found = RowFindings::of(source, &counts)?;
     summary.caveats = Run {
         described,
         lost: intervals.lost(),
         wakeups: summary.wakeups.as_ref(),
-        coincidence: summary.coincidence.as_ref(),
         ..found.run(manifest, &hosts, &counts)
     }
     .caveats();
@@ -95,6 +93,7 @@ struct RowFindings {
     errors: SendErrors,
     stalls: Option<SpinStalls>,
     placed: Option<Placed>,
+    watched: Option<WatchedSlots>,
 }
 
 impl RowFindings {
@@ -113,7 +112,7 @@ impl RowFindings {
             visit_rows(source, &mut visitors)?;
         }
         let placed = placements.and_then(Placements::finish);
-        Ok(RowFindings { errors: errors.unwrap_or_default(), stalls, placed })
+        Ok(RowFindings { errors: errors.unwrap_or_default(), stalls, placed, watched: watched_slots(source)? })
     }
 
     fn run<'a>(&'a self, manifest: &'a Manifest, hosts: &'a HostAccumulators, counts: &'a RunCounts) -> Run<'a> {
@@ -122,6 +121,7 @@ impl RowFindings {
             errors: Some(&self.errors),
             stalls: self.stalls.as_ref(),
             placed: self.placed.as_ref(),
+            watched: self.watched,
             ..Run::of(manifest, hosts)
         }
     }
@@ -137,9 +137,8 @@ pub(super) fn findings_of_probes<S: ProbeSource>(
     let hosts = host_samples(source)?;
     let found = RowFindings::of(source, counts)?;
     let describing = describe_options(&without_intervals(manifest));
-    let wakeups = wakeups
-        .zip(manifest.spec.wakeup())
-        .map(|(wakeups, spec)| wakeups.finish(manifest, spec, hosts.get(&Side::Local), None, &describing));
+    let wakeups =
+        wakeups.zip(manifest.spec.wakeup()).map(|(wakeups, spec)| wakeups.finish(manifest, spec, None, &describing));
     let run = Run { wakeups: wakeups.as_ref(), ..found.run(manifest, &hosts, counts) };
     let placement = found.placed.as_ref().and_then(Placed::placement).or_else(|| RunPlacement::of_pins(manifest));
     Ok((run.caveats(), placement))
@@ -250,7 +249,6 @@ fn of_manifest<S: ProbeSource>(source: &S, counts: &RunCounts) -> Summary {
         wakeups: None,
         executions: None,
         stream: None,
-        coincidence: None,
         extremes: None,
         deadline: None,
         window_ns: None,

@@ -8,7 +8,7 @@ use super::counts::{Counts, Deadline, Ratios};
 use super::estimand::Estimand;
 use super::executions::ExecutionFigures;
 use super::gate::ValueGateResult;
-use super::ping::{Coincidence, MAX_WINDOWS, Window};
+use super::ping::{MAX_WINDOWS, Window};
 use super::stream::StreamFigures;
 use super::wakeup::Wakeups;
 use crate::diagnostics::{Caveat, Explain, Failure, Severity};
@@ -91,8 +91,6 @@ pub struct Summary {
     pub executions: Option<ExecutionFigures>,
     /// Figures of a stream; `None` for other kinds.
     pub stream: Option<StreamFigures>,
-    /// Slow probes that coincided with late wake-ups; `None` without concurrent wake-ups.
-    pub coincidence: Option<Coincidence>,
     /// How bad it can get, or why the run does not say; `None` if it was not asked.
     pub extremes: Option<Result<Extremes, NoExtremes>>,
     /// Misses of the deadline, if one was given.

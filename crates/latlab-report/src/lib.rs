@@ -15,6 +15,7 @@ pub mod check_published;
 pub mod comparison;
 pub mod doctor;
 pub mod experiment;
+pub mod explain;
 pub mod figure;
 mod figures;
 mod gates;
@@ -39,7 +40,6 @@ mod summary_view;
 pub mod text;
 pub mod text_plots;
 pub mod view;
-mod wakeup_remarks;
 
 pub use heading::{family_of, planned_heading};
 pub use summary_view::report_view;

@@ -6,7 +6,6 @@ use super::figures::{duration, sure};
 use super::rare_levels;
 use super::stream_tables::{LOST_AT_LEAST, properties};
 use super::view::RemarkView;
-use super::wakeup_remarks::{coincidence_remarks, cpu_activity};
 use crate::analysis::{Kind, Lateness, NoBareLoop, Summary, UnexplainedDelay, Via};
 use crate::facts::{BareConditions, Instrument, LoadReport, XdpEnds, XdpFacts};
 use crate::plan::WaitMode;
@@ -25,12 +24,11 @@ const OF_EACH: &str = "lateness";
 pub(super) fn remarks(summaries: &[Summary], names: &[String]) -> Vec<RemarkView> {
     let Some(first) = summaries.first() else { return Vec::new() };
     let packets_or_samples = format!("{}s", properties(summaries).message);
-    let lines: [(&str, Line); 13] = [
+    let lines: [(&str, Line); 12] = [
         (&packets_or_samples, packets),
         ("sending", sending),
         ("lateness", lateness),
         ("remedies", remedies),
-        ("CPU activity", cpu_activity),
         ("resources", resources),
         ("ends", ends),
         ("settings", settings),
@@ -54,7 +52,6 @@ pub(super) fn remarks(summaries: &[Summary], names: &[String]) -> Vec<RemarkView
         };
         shown.into_iter().map(move |text| remark(label, text)).collect::<Vec<_>>()
     });
-    let coincidences = summaries.iter().zip(names).flat_map(|(summary, name)| coincidence_remarks(summary, name));
     let extremes = summaries.iter().zip(names).filter_map(|(summary, name)| rare_levels::refusal(summary, name));
     let alike = summaries.iter().all(|summary| summary.loads == first.loads);
     let loads = if alike { load_remarks(&first.loads) } else { Vec::new() };
@@ -62,7 +59,7 @@ pub(super) fn remarks(summaries: &[Summary], names: &[String]) -> Vec<RemarkView
     // The cost of another tool is not known.
     let is_measured = summaries.iter().any(|summary| !summary.is_imported);
     let instrument = is_measured.then(|| remark("instrument", instrument(summaries)));
-    loads.into_iter().chain(common).chain(extremes).chain(coincidences).chain(discovery).chain(instrument).collect()
+    loads.into_iter().chain(common).chain(extremes).chain(discovery).chain(instrument).collect()
 }
 
 /// Formats the time in which DDS ends found each other: of one run, or the range over several.

@@ -38,6 +38,7 @@
 use latlab_terms::metric;
 use latlab_terms::{sample, units};
 
+mod chance;
 mod clock_step;
 mod counted;
 mod describe;
@@ -60,6 +61,7 @@ mod shift_test;
 mod spread_components;
 mod two_samples;
 
+pub use chance::{Rotated, at_least, rayleigh, resultant, rotated};
 pub use clock_step::clock_step;
 pub use counted::CountedSample;
 pub use describe::{DescribeOptions, DescribedFigure, Description, QuantileEstimate, describe, plain};

@@ -49,6 +49,15 @@ pub(super) const RULES: &[Rule<Run<'_>>] = &[
         hint: |_| "see whether the reflector still runs, and measure again".into(),
     },
     Rule {
+        code: "stamps",
+        raise: |run| {
+            let cost = Nanos(run.manifest.run.stamps?.cost_ns.max(0));
+            Some((Note, format!("stamps of the kernel add about {} to each passage", span(cost))))
+        },
+        effect: "a round trip has two passages; compare it with runs that have stamps too",
+        hint: |_| "leave out `--stamps` where the delay itself matters".into(),
+    },
+    Rule {
         code: "nothing-measured",
         raise: |run| {
             let row = run.manifest.kind.rows().trim_end_matches('s');
@@ -120,7 +129,7 @@ pub(super) const RULES: &[Rule<Run<'_>>] = &[
     },
     Rule {
         code: "overrun-slots",
-        raise: |run| overrun(run.coincidence?.overrun_slots, run.coincidence?.wakeup_latency.n),
+        raise: |run| overrun(run.watched?.overrun, run.watched?.n),
         effect: "these threads delay each other, and may delay probes on their CPU",
         hint: |_| "a longer interval of `--with-wakeup`".into(),
     },

@@ -5,7 +5,7 @@ use super::remedies;
 use super::rule::Topic;
 use crate::counts::{Counts, RunCounts, SendErrors};
 use crate::host_samples::HostAccumulators;
-use crate::ping::{Coincidence, Placed, SpinStalls};
+use crate::ping::{Placed, SpinStalls, WatchedSlots};
 use crate::plan::Side;
 use crate::recording::manifest::{Manifest, RunEnding};
 use crate::stats::{Description, Share};
@@ -27,7 +27,8 @@ pub(crate) struct Run<'a> {
     pub(crate) described: Option<&'a Description>,
     pub(crate) lost: Option<Share>,
     pub(crate) wakeups: Option<&'a Wakeups>,
-    pub(crate) coincidence: Option<&'a Coincidence>,
+    /// Of the wake-ups during its probes.
+    pub(crate) watched: Option<WatchedSlots>,
     pub(crate) stream: Option<&'a StreamFigures>,
 }
 
@@ -48,7 +49,7 @@ impl<'a> Run<'a> {
             described: None,
             lost: None,
             wakeups: None,
-            coincidence: None,
+            watched: None,
             stream: None,
         }
     }

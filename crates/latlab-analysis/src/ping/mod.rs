@@ -1,13 +1,11 @@
-//! Figures of round trips: windows, and slow probes that coincide with late wake-ups.
+//! Figures of round trips: windows, the CPUs of both ends, and the slots of wake-ups during them.
 
-mod coincidence;
-mod late_stretches;
+mod overruns;
 mod placement;
 mod windows;
 
-pub(super) use coincidence::coincidence;
-pub use coincidence::{Coincidence, LateBeyond, Threshold};
+pub(super) use overruns::{WatchedSlots, watched_slots};
 pub(crate) use placement::RunPlacement;
-pub(super) use placement::{Placed, Placements, SpinStalls};
+pub(super) use placement::{Placed, Placement, Placements, SpinStalls};
 pub use windows::Window;
 pub(super) use windows::{MAX_WINDOWS, Windows};

@@ -25,7 +25,7 @@ fn spins(manifest: &Manifest, peer: &EndSpec) -> bool {
 
 /// How the CPUs of both ends of a probe are related.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Placement {
+pub(crate) enum Placement {
     OneCpu,
     OneCore,
     TwoCores,
@@ -36,10 +36,10 @@ enum Placement {
 }
 
 impl Placement {
-    const ALL: [Placement; 5] =
+    pub(crate) const ALL: [Placement; 5] =
         [Placement::OneCpu, Placement::OneCore, Placement::TwoCores, Placement::TwoCpus, Placement::Moved];
 
-    const fn words(self) -> &'static str {
+    pub(crate) const fn words(self) -> &'static str {
         match self {
             Placement::OneCpu => "on one CPU",
             Placement::OneCore => "on two CPUs of one core",
@@ -50,7 +50,7 @@ impl Placement {
     }
 
     /// That of a sender and a reflector on these CPUs of the host of `manifest`.
-    fn of(manifest: &Manifest, sent: u16, reflected: u16) -> Placement {
+    pub(crate) fn of(manifest: &Manifest, sent: u16, reflected: u16) -> Placement {
         let topology = manifest.here.before.as_ref().and_then(|facts| facts.processor.topology.as_ref());
         let siblings = |cpu| topology?.get(&cpu).and_then(|of: &CpuTopology| of.siblings.as_deref());
         match (siblings(sent), siblings(reflected)) {

@@ -2,5 +2,5 @@
 
 mod figures;
 
-pub use figures::{CpuActivity, Lateness, StateShare, UnexplainedDelay, Wakeups};
-pub(super) use figures::{WakeupAccumulator, is_backlog};
+pub(super) use figures::WakeupAccumulator;
+pub use figures::{Lateness, UnexplainedDelay, Wakeups};

@@ -343,3 +343,6 @@ pub const RUN_OVERHEAD: Nanos = Nanos::from_millis(400);
 /// Size of a recording without its rows, mostly host facts and host samples, in bytes …
 pub const RUN_BYTES: f64 = 70e3;
 pub const PROBE_BYTES: f64 = 25.0;
+
+/// Episodes of slow probes that `latlab explain` lists.
+pub const WORST_EPISODES: usize = 20;

@@ -18,6 +18,11 @@ macro_rules! table {
         impl $chosen {
             /// Every column, in the order of the file.
             pub const ALL: [$chosen; [$($chosen::$variant),+].len()] = [$($chosen::$variant),+];
+
+            /// Its name in the file.
+            pub const fn name(self) -> &'static str {
+                [$(stringify!($field)),+][self as usize]
+            }
         }
 
         table! { $(#[$about])* $vis $batch of $table { $($(#[$doc])* $field: $values = $null $column_type;)+ } }

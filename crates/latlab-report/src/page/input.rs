@@ -4,6 +4,7 @@ use super::reported_run::ReportedRun;
 use crate::analysis::Summary;
 use crate::analysis::comparison::Comparisons;
 use crate::analysis::experiment::ExperimentReport;
+use crate::analysis::explain::Explanation;
 use crate::figure::Figure;
 use crate::view::Showing;
 
@@ -13,6 +14,8 @@ pub struct PageInput<'a> {
     pub name: &'a str,
     /// Summaries of the runs, without those that are excluded.
     pub summaries: &'a [Summary],
+    /// Why probes of each run were slow; of many runs none is explained.
+    pub explanations: &'a [Option<Explanation>],
     /// How the summaries are shown.
     pub showing: Showing,
     /// Facts of the same runs.

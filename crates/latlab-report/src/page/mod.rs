@@ -17,9 +17,10 @@ use super::loads::loads_table;
 use super::over_runs::TableRow;
 use super::summary_view::{self, condition_tables, heading_and_tables, names_on_page, recordings};
 use super::view::{CaveatView, Part, TableView, TextBlock};
-use super::{comparison, gates, remarks};
+use super::{comparison, explain, gates, remarks};
 use crate::analysis::Summary;
 use crate::analysis::experiment::PublishedResults;
+use crate::analysis::explain::Explanation;
 use crate::facts::LoadReport;
 use crate::metric::Metric;
 use crate::recipe;
@@ -47,6 +48,7 @@ pub fn page_view(input: PageInput<'_>) -> PageView {
             section("results", "Results", results(&input, &conditions, of_runs)),
             section("comparison", "Comparison", compared),
             section("plots", "Plots", plots(&input)),
+            section("slow", "Why it was slow", slow(&input, &names)),
             section("caveats", "Caveats", vec![Part::Caveats(caveats(&input, &names, of_comparison))]),
             section("conditions", "Conditions and hosts", conditions_and_hosts(&input, &names)),
             section("methods", "Methods", vec![Part::Notes(methods::methods(&input))]),
@@ -105,6 +107,18 @@ fn plots(input: &PageInput<'_>) -> Vec<Part> {
     let notes =
         metric.filter(|_| !input.figures.is_empty()).into_iter().chain(sentences::without_plots(input.summaries));
     std::iter::once(Part::Notes(notes.collect())).chain(input.figures.iter().cloned().map(Part::Figure)).collect()
+}
+
+/// The explanation of the only run, or those of several runs to be opened.
+fn slow(input: &PageInput<'_>, names: &[String]) -> Vec<Part> {
+    // The page has a heading.
+    let parts = |found: &Explanation| explain::parts(found, "", true);
+    let explained =
+        input.explanations.iter().zip(names).filter_map(|(found, name)| Some((name, parts(found.as_ref()?))));
+    match input.explanations {
+        [_] => explained.flat_map(|(_, parts)| parts).collect(),
+        _ => explained.map(|(name, parts)| Part::Details(name.clone(), parts)).collect(),
+    }
 }
 
 /// The warnings of the experiment, and the caveats of the runs and of their comparison, each once, most severe first.

@@ -9,6 +9,7 @@ use crate::analysis::distribution::{
     DelayGrid, GridCell, HostQuantity, HostSeries, RunDistribution, StreamRates, TailPoint, TimedValue, distribution,
 };
 use crate::analysis::experiment::ConditionRow;
+use crate::analysis::explain::explain;
 use crate::analysis::in_memory::{CLOSED, InMemory, but, closed, probes_of};
 use crate::analysis::{SummaryOptions, summarise};
 use crate::facts::{CommandLine, HostFacts};
@@ -40,6 +41,7 @@ fn input_of(summaries: &[Summary]) -> PageInput<'_> {
     PageInput {
         name: "x",
         summaries,
+        explanations: &[],
         showing: Showing { kept: true, wide: true, ..Showing::default() },
         runs: &[],
         experiment: None,
@@ -383,4 +385,16 @@ fn the_largest_page_of_one_run_is_below_two_megabytes() {
     let page = html::page(&view);
     assert!(page.matches("class=\"cell").count() >= 8_000);
     assert!(page.len() <= 2_000_000, "{} bytes", page.len());
+}
+
+#[test]
+fn a_page_says_why_its_runs_were_slow() {
+    let source = InMemory::of(CLOSED, (0..300).map(|seq| closed(seq, seq as i64 * 100, 40 + seq as i64 % 7)).collect());
+    let (summaries, explanation) = ([summary(&source)], explain(&source, 20).expect("rows in memory"));
+    let view = page_view(PageInput { explanations: &[explanation], ..input_of(&summaries) });
+    let titles: Vec<&str> = tables(section(&view, "slow")).into_iter().map(|table| &*table.title).collect();
+    assert!(titles[0] == "where the time went" && titles[1].starts_with("the worst of "), "{titles:?}");
+    // Of many runs none is explained.
+    let view = page_view(PageInput { explanations: &[None, None], ..input_of(&summaries) });
+    assert!(section(&view, "slow").is_empty());
 }

@@ -12,7 +12,7 @@ use crate::diagnostics::Failure;
 use crate::units::human::{meant, nearest};
 
 /// Names reserved for later versions, so that they are not reported as misspelled.
-const LATER: [&str; 3] = ["--stamps", "--offload", "explain"];
+const LATER: [&str; 2] = ["--stamps", "--offload"];
 
 /// Options of other tools by command, and what has their meaning here.
 const OF_OTHER_TOOLS: [(&str, &str, &str); 10] = [
@@ -100,9 +100,6 @@ fn long_options(command: &Command) -> Vec<&str> {
 
 fn unknown_command(context: Context, definition: &Command) -> Failure {
     let typed = context.one(ContextKind::InvalidSubcommand);
-    if LATER.contains(&typed) {
-        return later(&format!("command `{typed}`"), context);
-    }
     let shown = definition.get_subcommands().filter(|command| !command.is_hide_set());
     let names: Vec<_> = shown.map(Command::get_name).collect();
     let meant = meant(typed, &names).or_else(|| meant(typed.strip_suffix('s')?, &names));

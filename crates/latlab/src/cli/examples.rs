@@ -19,7 +19,7 @@ pub const OVERVIEW: [Example; 2] = [
 ];
 
 /// Examples of each command, by the command's name.
-pub const COMMANDS: [(&str, [Example; 2]); 21] = [
+pub const COMMANDS: [(&str, [Example; 2]); 22] = [
     (
         "ping",
         [
@@ -67,6 +67,13 @@ pub const COMMANDS: [(&str, [Example; 2]); 21] = [
         [
             example("latlab summary latlab-runs/* --half", "one table of all, with `round trip / 2`"),
             example("latlab summary RECORDING --gate 'p99 <= 200us'", "exit code 1 unless it holds"),
+        ],
+    ),
+    (
+        "explain",
+        [
+            example("latlab explain RECORDING", "where the time went, the worst probes, what these have in common"),
+            example("latlab explain 7f3a --worst 50 --json", "a recording of the store by its short id, as JSON"),
         ],
     ),
     (

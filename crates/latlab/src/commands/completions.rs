@@ -66,9 +66,9 @@ fn candidates(command: &str, argument: &str) -> Option<Candidates> {
     match (command, argument) {
         ("recipes", "name" | "name_after_show") => Some(recipes),
         ("run", "what") => Some(experiments),
-        ("summary" | "export", "recordings") | ("compare" | "report", "paths") | ("check-published", "path") => {
-            Some(recordings)
-        }
+        ("summary" | "explain" | "export", "recordings")
+        | ("compare" | "report", "paths")
+        | ("check-published", "path") => Some(recordings),
         ("help" | "man", "command") => Some(|typed| starting(typed, examples::COMMANDS.map(|(name, _)| name))),
         (_, "set") => Some(|typed| starting(typed, KNOBS.map(|knob| format!("{knob}=")))),
         (_, "load") => Some(|typed| starting(typed, LOAD_KINDS.map(load))),

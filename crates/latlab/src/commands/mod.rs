@@ -8,6 +8,7 @@ mod completions;
 mod doctor;
 mod experiment_executor;
 mod experiment_reporter;
+mod explain;
 mod export;
 mod export_figures;
 mod export_probes;
@@ -84,8 +85,11 @@ fn parse_and_dispatch(typed: Vec<OsString>, console: Console) -> Result<Outcome,
 /// Runs `command`, which was typed as `line`.
 fn dispatch(command: Command, line: &CommandLine, console: Console) -> Result<Outcome, Failure> {
     let environment = Environment::of_this_process;
-    use Command::{CheckPublished, Compare, Export, Import, List, Report, Summary};
-    if matches!(command, Summary(_) | Compare(_) | Report(_) | Export(_) | CheckPublished(_) | List(_) | Import(_)) {
+    use Command::{CheckPublished, Compare, Explain, Export, Import, List, Report, Summary};
+    if matches!(
+        command,
+        Summary(_) | Explain(_) | Compare(_) | Report(_) | Export(_) | CheckPublished(_) | List(_) | Import(_)
+    ) {
         stay_within_memory();
     }
     match command {
@@ -105,6 +109,7 @@ fn dispatch(command: Command, line: &CommandLine, console: Console) -> Result<Ou
         }
         Command::Serve(args) => serve::run(resolve::serve(&args)?, &recovered(console, &args.verbosity)),
         Command::Summary(args) => summary::run(&args, &recovered(console, &args.verbosity)),
+        Command::Explain(args) => explain::run(&args, &recovered(console, &args.verbosity)),
         // `--restore` reports what it restores itself.
         Command::Doctor(args) if args.restore => doctor::run(&args, &console.with_verbosity(args.verbosity.level())),
         Command::Doctor(args) => doctor::run(&args, &recovered(console, &args.verbosity)),

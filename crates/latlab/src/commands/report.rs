@@ -14,6 +14,7 @@ use super::{Outcome, compare, measure_and_report};
 use crate::analysis::comparison::{Comparisons, RunGroup, parse_estimand};
 use crate::analysis::distribution::{RunDistribution, StreamRates, distribution};
 use crate::analysis::experiment::ExperimentReport;
+use crate::analysis::explain::{Explanation, explain};
 use crate::analysis::{Summary, SummaryOptions, summarise};
 use crate::cli::args::{ComparingArgs, FigureFormat};
 use crate::cli::resolve::{FigureRequest, Grouping, ReportDestination, ReportJob};
@@ -22,7 +23,7 @@ use crate::diagnostics::Failure;
 use crate::experiment::{ReportReader, file_text, is_experiment, read_named_state, runs_directory};
 use crate::facts::CommandLine;
 use crate::metric::Metric;
-use crate::plan::{Kind, RunSpec, distinct_names};
+use crate::plan::{Kind, RunSpec, defaults, distinct_names};
 use crate::platform::ownership::quoted;
 use crate::platform::parallel_map;
 use crate::recipe;
@@ -45,6 +46,7 @@ pub(super) fn run(job: &ReportJob, command_line: &CommandLine, console: &Console
         None => Document::Page(html::page(&page_view(PageInput {
             name: found.name.as_deref().unwrap_or(&several),
             summaries: &runs.summaries,
+            explanations: &runs.explanations,
             showing: Showing { half: runs.half, wide: true, kept: true, ..Showing::default() },
             runs: &runs.facts,
             experiment: found.experiment.as_ref().map(|it| PageExperiment { report: &it.report, file: &it.file }),
@@ -295,6 +297,7 @@ struct ReadRuns {
     distributions: Vec<RunDistribution>,
     /// Empty if a figure alone is written, like the next one.
     summaries: Vec<Summary>,
+    explanations: Vec<Option<Explanation>>,
     facts: Vec<ReportedRun>,
     /// Whether halves of round trips are shown.
     half: bool,
@@ -310,12 +313,13 @@ struct ReadRun {
 
 struct RunOnPage {
     summary: Summary,
+    explanation: Option<Explanation>,
     facts: ReportedRun,
     half: bool,
 }
 
 /// With more runs than this a run is one observation of many: intervals of single runs, which take longer than everything
-/// else, are left out.
+/// else, and explanations are left out.
 const RUNS_WITH_INTERVALS: usize = 8;
 
 /// Reads the runs of all `conditions`, several at a time, each with bounded memory.
@@ -327,13 +331,20 @@ fn read_runs(found: &FoundReport, job: &ReportJob, console: &Console) -> Result<
         Ok(run) => ControlFlow::Continue(Ok(run)),
         Err(failure) => ControlFlow::Break(Err(failure)),
     };
-    let mut all = ReadRuns { distributions: Vec::new(), summaries: Vec::new(), facts: Vec::new(), half: false };
+    let mut all = ReadRuns {
+        distributions: Vec::new(),
+        summaries: Vec::new(),
+        explanations: Vec::new(),
+        facts: Vec::new(),
+        half: false,
+    };
     for run in parallel_map::each(&paths, parallel_map::available(), read) {
         let ReadRun { note, distribution, page } = run?;
         note.into_iter().for_each(|note| console.note(&note));
         all.distributions.push(distribution);
-        if let Some(RunOnPage { summary, facts, half }) = page {
+        if let Some(RunOnPage { summary, explanation, facts, half }) = page {
             all.summaries.push(summary);
+            all.explanations.push(explanation);
             all.facts.push(facts);
             all.half |= half;
         }
@@ -364,7 +375,8 @@ fn read_run(path: &Path, count: usize, metric: Option<Metric>, job: &ReportJob) 
     let metrics = measure_and_report::metrics(false).into_iter().chain([metric]).collect();
     let options = SummaryOptions { judging, intervals: count <= RUNS_WITH_INTERVALS, metrics };
     let summary = Summary { metric, ..summarise(&recording, &options)? };
-    let page = RunOnPage { summary, facts: ReportedRun::of(manifest), half };
+    let explanation = if count <= RUNS_WITH_INTERVALS { explain(&recording, defaults::WORST_EPISODES)? } else { None };
+    let page = RunOnPage { summary, explanation, facts: ReportedRun::of(manifest), half };
     Ok(ReadRun { note, distribution, page: Some(page) })
 }
 

@@ -18,6 +18,7 @@ mod escapes;
 mod experiment;
 mod experiment_failures;
 mod experiment_targets;
+mod explain;
 mod export;
 mod export_figures;
 #[path = "../fake_host/mod.rs"]

@@ -1,7 +1,7 @@
 //! The commands of the binary.
 
 /// The commands that `--help` lists.
-pub(crate) const LISTED: [&str; 21] = [
+pub(crate) const LISTED: [&str; 22] = [
     "ping",
     "stream",
     "command",
@@ -9,6 +9,7 @@ pub(crate) const LISTED: [&str; 21] = [
     "serve",
     "keygen",
     "summary",
+    "explain",
     "compare",
     "report",
     "import",

@@ -24,6 +24,8 @@ patch x {"ending":"failed","reason":"cannot write `events.spool`: no space left 
 ~ summary x --no-intervals -v
 patch x {"ending":"recovered","reason":null,"run":{"gap_events":0,"orphan_answers":2}}
 ~ summary x --no-intervals -v
+patch x {"ending":"completed","run":{"orphan_answers":0,"stamps":{"error_ns":20,"clock_steps":0,"cost_ns":400}}}
+~ summary x --no-intervals -v
 list --store .
 "#;
 

@@ -17,6 +17,11 @@ pub(crate) fn cases() -> Vec<Case> {
         case("summary/ping", &[closed, scheduled].concat(), PING),
         case("summary/wakeup", &[wakeup, &["recordings/forms/with-wakeup", "recordings/forms/break"]].concat(), WAKEUP),
         case("summary/stream", &[stream, search, &NETPERF].concat(), STREAM),
+        case(
+            "explain",
+            &[&kinds[..], &["recordings/forms/with-wakeup", "recordings/old/1.13-stamped"]].concat(),
+            EXPLAIN,
+        ),
         case("summary/plots", &kinds, PLOTS),
         case("summary/gates", &kinds, GATES),
         case("summary/several", &[&kinds[..], &["recordings/old/1.5-tcp"]].concat(), SEVERAL),
@@ -181,7 +186,17 @@ summary with-wakeup
 ~ summary with-wakeup --window 100ms
 ~ summary with-wakeup --deadline 100us --half
 ~ summary with-wakeup --gate 'p50 <= 1us'
-valid:coincidence summary with-wakeup --json
+";
+
+const EXPLAIN: &str = "
+explain 1.13-stamped
+~ explain 1.13-stamped -v
+explain 1.13-stamped --worst 2 --json
+explain closed
+explain with-wakeup
+explain 1.3-wakeup
+explain closed 1.4-stream -q
+explain 1.4-stream
 ";
 
 const STREAM: &str = "

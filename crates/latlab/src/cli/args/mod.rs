@@ -14,6 +14,7 @@ pub use compare::{
     SummaryArgs,
 };
 pub use doctor::DoctorArgs;
+pub use explain::ExplainArgs;
 pub use export::{ExportArgs, ExportContentArgs, ExportFormat, ExportWritingArgs};
 pub use import::{ImportArgs, LogArgs};
 pub use measuring::{
@@ -31,6 +32,7 @@ mod check_published;
 mod command;
 mod compare;
 mod doctor;
+mod explain;
 mod export;
 mod import;
 mod measuring;
@@ -69,6 +71,8 @@ pub enum Command {
     Keygen(KeygenArgs),
     /// Print the statistics of recordings
     Summary(SummaryArgs),
+    /// Show why probes were slow: where the time went, and what the worst have in common
+    Explain(ExplainArgs),
     /// Test whether groups of runs differ: change, interval, verdict
     Compare(Box<CompareArgs>),
     /// Write one HTML page with tables and plots, or a single plot

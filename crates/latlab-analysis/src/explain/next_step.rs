@@ -1,0 +1,87 @@
+//! The one step that would show more of the slow probes, or help.
+
+use serde::Serialize;
+
+use super::common::{CommonCause, CommonTest};
+use super::stages::{StageShares, StageSubject};
+use crate::facts::CommandLine;
+use crate::plan::{TransportKind, WaitMode};
+use crate::recording::manifest::Manifest;
+
+/// What to do next, and why.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct NextStep {
+    pub why: String,
+    pub command: String,
+}
+
+/// What helps where most of the excess is in a stage, unless it says more to divide it.
+const REMEDIES: [(StageSubject, &str, &str); 7] = [
+    (StageSubject::SendCall, "the sender did not get into its send call in time", "latlab doctor"),
+    (StageSubject::Queue, "packets wait in the queueing discipline or the driver of the sender", "tc -s qdisc show"),
+    (StageSubject::Network, "packets wait between the drivers: a link, a switch, interrupts", "latlab doctor TARGET"),
+    (StageSubject::PeerWakeup, "the reflector is woken late, or has no CPU", "--wait spin"),
+    (StageSubject::PeerProcess, "the reflector does not run while it has the probe", "--fifo 80"),
+    (StageSubject::PeerReply, "answers wait in the queueing discipline or the driver of the peer", "tc -s qdisc show"),
+    (StageSubject::Wakeup, "the sender is woken late, or has no CPU", "--wait spin"),
+];
+
+impl NextStep {
+    /// After a run with these stages and causes.
+    pub(super) fn of(
+        manifest: &Manifest,
+        stages: &[StageShares],
+        common: &[CommonCause],
+        is_stamped: bool,
+    ) -> NextStep {
+        let spec = &manifest.spec;
+        // The runs of an experiment are of `latlab run`, which has no such options.
+        let line = manifest.command.as_ref().map(CommandLine::in_shell);
+        let of_kind = line.filter(|line| line.starts_with(&format!("latlab {} ", manifest.kind.word())));
+        let target = if manifest.kind.has_target() { format!(" {}", spec.target) } else { String::new() };
+        let measured = of_kind.unwrap_or_else(|| format!("latlab {}{target}", manifest.kind.word()));
+        let with = |why: &str, options: &str| NextStep { why: why.into(), command: format!("{measured} {options}") };
+        let own = |why: &str, command: &str| NextStep { why: why.into(), command: command.into() };
+        if spec.import().is_some() {
+            return own("the log says when and how long, but not where", "latlab ping TARGET --stamps kernel");
+        }
+        if spec.wakeup().is_some() {
+            return with(
+                "a setting of this host may be the reason: each remedy is tried and measured",
+                "--try-remedies",
+            );
+        }
+        let is_of_cpus = |test: CommonTest| {
+            matches!(
+                test,
+                CommonTest::SentCpu | CommonTest::ReceivedCpu | CommonTest::ReflectorCpu | CommonTest::Placement
+            )
+        };
+        let is_unpinned = spec.here.cpu.is_none() && spec.target.is_this_host();
+        if is_unpinned && common.iter().any(|cause| cause.is_claimed && is_of_cpus(cause.test)) {
+            return with("the CPUs of the ends matter: pin them", "--cpu 0 --peer-cpu 1");
+        }
+        if !is_stamped
+            && spec.transport() == Some(TransportKind::Udp)
+            && spec.ping().is_some_and(|it| it.stamps.is_none())
+        {
+            return with("stamps of the kernels divide the path", "--stamps kernel");
+        }
+        let most = |one: &&StageShares, other: &&StageShares| one.excess_ns.total_cmp(&other.excess_ns);
+        let subject = stages.iter().max_by(most).map(|stage| stage.stage.subject);
+        let Some((_, why, step)) = REMEDIES.iter().find(|(own, ..)| Some(*own) == subject) else {
+            return own("something of this host may disturb", "latlab doctor");
+        };
+        let spins = spec.here.wait == WaitMode::Spin;
+        match *step {
+            "--wait spin" if spins => own(why, "latlab doctor"),
+            "--fifo 80" if spec.here.fifo.is_some() => own(why, "latlab doctor"),
+            step if step.starts_with("--") => with(why, step),
+            "latlab doctor TARGET" if !spec.target.is_this_host() => {
+                own(why, &format!("latlab doctor {}", spec.target))
+            }
+            "latlab doctor TARGET" => own(why, "latlab doctor"),
+            step => own(why, step),
+        }
+    }
+}

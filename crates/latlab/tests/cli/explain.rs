@@ -1,0 +1,130 @@
+//! `latlab explain`: causes that are made here are found in what real processes recorded.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::thread;
+use std::time::Duration;
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::harness::{Latlab, Running, check_schema, contains, wait_until};
+use crate::lab::privileged;
+use crate::processes::{below, signal};
+use crate::scheduling::precedence;
+use crate::skip::{program, skip};
+use crate::store::{only_recording, open, spool_bytes};
+use crate::wakeup::keep_busy;
+
+fn begun(home: &Path, line: &str) -> Running {
+    let running = Latlab::at(home).line(line).start();
+    wait_until("probes were recorded", || spool_bytes(home) > 64 * 100);
+    running
+}
+
+/// The explanation of the only recording in `home`, with every episode.
+fn explained(home: &Path) -> Value {
+    let recording = only_recording(home);
+    let ran = Latlab::at(home).args(["explain", "--worst", "1000", "--json"]).arg(&recording).success();
+    check_schema(&ran.json(), "explain/1");
+    ran.json()["runs"][0].clone()
+}
+
+fn now_ns() -> i64 {
+    latlab_sys::clock::monotonic_ns()
+}
+
+/// Asserts that most of the slow probes that left in one of `spans`, of which there are some, lost their time in one of
+/// `stages`: other processes may disturb any others.
+fn expect_stage(home: &Path, spans: &[(i64, i64)], stages: &[&str]) {
+    let found = explained(home);
+    let (_, rows) = open(&only_recording(home));
+    let measured = rows.iter().find(|row| row.seq.0 == 0).expect("the first probe");
+    let start = measured.sent.expect("it left").as_nanos();
+    let episodes = found["worst"].as_array().expect("episodes");
+    let sent = |episode: &Value| start + episode["start_ns"].as_i64().expect("a time");
+    let during: Vec<&Value> = episodes
+        .iter()
+        .filter(|episode| spans.iter().any(|(from, to)| (*from..*to).contains(&sent(episode))))
+        .collect();
+    let named = during.iter().filter(|episode| stages.contains(&episode["stage"].as_str().unwrap_or_default()));
+    let named = named.count();
+    assert!(named >= 3 && 2 * named >= during.len(), "{named} of {}: {during:#?}", during.len());
+}
+
+#[test]
+fn a_stopped_reflector_is_found_at_the_peer() {
+    let _precedence = precedence();
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let running = begun(home.path(), "ping -i 1ms -d 3s --warmup 0 --stamps kernel");
+    let reflector = below(running.pid().as_raw_nonzero().get(), &["reflector"]).expect("its reflector");
+    let mut spans = Vec::new();
+    for stop in 0..25 {
+        // Between 40 and 80 ms, without a period.
+        thread::sleep(Duration::from_millis(40 + stop * 17 % 41));
+        signal(reflector, Signal::STOP);
+        let from = now_ns();
+        thread::sleep(Duration::from_millis(5));
+        spans.push((from, now_ns() - 2_000_000));
+        signal(reflector, Signal::CONT);
+    }
+    running.finishes_measured();
+    expect_stage(home.path(), &spans, &["peer's wake-up", "peer's process"]);
+}
+
+#[test]
+fn a_busy_cpu_of_the_reflector_is_found_in_its_wake_up() {
+    if thread::available_parallelism().map_or(1, usize::from) < 2 {
+        return skip("there is one CPU only");
+    }
+    let _precedence = precedence();
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let running = begun(home.path(), "ping -i 1ms -d 3s --warmup 0 --cpu 0 --peer-cpu 1 --stamps kernel");
+    let mut spans = Vec::new();
+    for _ in 0..8 {
+        let busy = keep_busy(1, Duration::from_millis(20));
+        spans.extend(busy.map(|(from, to)| (from, to - 2_000_000)));
+        thread::sleep(Duration::from_millis(150));
+    }
+    running.finishes_measured();
+    if spans.is_empty() {
+        return skip("no right to SCHED_FIFO here");
+    }
+    expect_stage(home.path(), &spans, &["peer's wake-up"]);
+}
+
+#[test]
+fn a_slow_queueing_discipline_is_found_in_the_queue() {
+    if !privileged() {
+        return;
+    }
+    let Some(nsenter) = program("nsenter") else { return };
+    let _precedence = precedence();
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let running = begun(home.path(), "ping lab -i 1ms -d 3s --warmup 0 --stamps kernel");
+    let threads = format!("/proc/{}/task", running.pid().as_raw_nonzero());
+    let outside = fs::read_link("/proc/self/ns/net").expect("Linux has it");
+    let namespaces =
+        fs::read_dir(threads).expect("it runs").map(|thread| thread.expect("an entry").path().join("ns/net"));
+    let inside = namespaces.into_iter().find(|path| fs::read_link(path).is_ok_and(|namespace| namespace != outside));
+    // A datagram of 106 B takes 1.2 ms, and one leaves every millisecond.
+    let shaper = "tc qdisc replace dev lab0 root tbf rate 700kbit burst 2000 limit 1000000";
+    let inside = inside.expect("the sender's namespace");
+    let done = Command::new(nsenter)
+        .arg(format!("--net={}", inside.display()))
+        .args(shaper.split(' '))
+        .output()
+        .expect("it is there");
+    if !done.status.success() {
+        return skip(format_args!("{shaper}: {}", String::from_utf8_lossy(&done.stderr).trim()));
+    }
+    running.finishes_measured();
+    let found = explained(home.path());
+    let excess = |stage: &Value| stage["excess_ns"].as_f64().expect("a figure");
+    let stages = found["stages"].as_array().expect("stages");
+    let most = stages.iter().max_by(|one, other| excess(one).total_cmp(&excess(other))).expect("stages");
+    assert_eq!(most["name"], "queue", "{stages:#?}");
+    let text = Latlab::at(home.path()).arg("explain").arg(only_recording(home.path()));
+    text.stdout(contains("tc -s qdisc show")).success();
+}
