@@ -14,6 +14,8 @@ mod spread;
 pub use designs::{DesignsView, designs};
 pub(crate) use plan::disk_size;
 pub use plan::{ExperimentPlan, SystemdUnit, plan, recipe, recipe_list, rough_span, systemd_unit};
-pub use remedies::{RemediesView, UntriedRemedy, json as remedies_json, text as remedies_text};
+pub use remedies::{
+    RemediesView, UntriedRemedy, json as remedies_json, reasons as remedies_untried, text as remedies_text,
+};
 pub use report::{json, markdown, text};
 pub(crate) use report::{other_results, published_parts};

@@ -34,11 +34,19 @@ pub struct UntriedRemedy {
     pub reason: String,
 }
 
+/// A line for each reason, with the successive remedies that have it.
+pub fn reasons(untried: &[UntriedRemedy]) -> impl Iterator<Item = String> {
+    untried.chunk_by(|one, next| one.reason == next.reason).map(|same| {
+        let remedies: Vec<String> = same.iter().map(|one| format!("`{}`", one.remedy)).collect();
+        format!("{}: {}", remedies.join(", "), same[0].reason)
+    })
+}
+
 pub fn text(view: &RemediesView<'_>, style: Style) -> String {
-    let untried = view.untried.iter().map(|one| format!("not tried: `{}`: {}", one.remedy, one.reason));
-    let mut parts =
-        vec![Part::Heading(format!("{} · {} blocks", view.heading, view.blocks)), Part::Notes(untried.collect())];
+    let untried = reasons(view.untried).map(|line| format!("not tried: {line}"));
+    let mut parts = vec![Part::Heading(format!("{} · {} blocks", view.heading, view.blocks))];
     parts.extend(comparison::parts(view.comparisons, &[], false));
+    parts.push(Part::Notes(untried.collect()));
     text::render(&parts, style)
 }
 
@@ -80,9 +88,9 @@ fn gain(row: &Comparison) -> Value {
     let less = |value: Option<f64>| value.map(|value| -value).filter(|value| value.is_finite());
     let interval = row.difference.map(|effect| effect.interval);
     json!({
-        "metric": "wakeup_latency",
+        "metric": row.quantity.metric_name(),
         "statistic": row.quantity.statistic_name(),
-        "unit": "ns",
+        "unit": row.quantity.unit(),
         "as_asked": row.centres.map(|(asked, _)| asked),
         "with_remedy": row.centres.map(|(_, with)| with),
         "gain": less(row.difference.map(|effect| effect.value)),
