@@ -64,17 +64,6 @@ pub fn measure_plan(
     }
 }
 
-/// Checks that this host permits the pins, priorities and settings of `run`, by applying them for a moment.
-///
-/// # Errors
-/// The host refuses one of them.
-pub fn rehearse_run(run: &RunSpec) -> Result<(), MeasureError> {
-    let _affinity = placement::AffinityGuard::save(run.here.mlock);
-    rehearse_placement(&with_known_cpus(run))?;
-    local_settings(&run.settings)?.restore();
-    Ok(())
-}
-
 /// `run` with `all` CPUs replaced by those that this process may use. Wake-ups during a ping are on every CPU but those
 /// of the sender and the reflector, unless no other is left.
 fn with_known_cpus(run: &RunSpec) -> RunSpec {

@@ -18,6 +18,6 @@ pub mod wakeup;
 pub use background_loads::BackgroundLoads;
 pub use command::OutputPattern;
 pub use error::MeasureError;
-pub use lifecycle::{PlanOutcome, measure_plan, rehearse_run};
+pub use lifecycle::{PlanOutcome, measure_plan};
 pub use peer::{Peer, absence_of, lacking_right, refusal_of};
 pub use run::{CpuSource, LiveCounts, LiveProgress, RecordingTarget, Slice, UnansweredProbes};

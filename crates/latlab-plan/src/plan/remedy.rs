@@ -1,74 +1,126 @@
-//! Remedies for late wake-ups, each a single change of a run.
+//! Remedies for late wake-ups and slow round trips, each a single change of a run.
 
-use super::run::{RunSpec, Work};
+use super::kind::Kind;
+use super::run::{EndSpec, RunSpec, WaitMode, Work};
 use super::setting::{Setting, SettingSpec};
 use super::wakeup::Via;
 
-/// A change that may make wake-ups earlier.
+/// A change that may reduce the latency of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Remedy {
     /// Sleep until an absolute time, without the slack of select(2).
     ClockNanosleep,
     /// Set the timer slack to its minimum.
     TimerSlack,
+    /// Wait for datagrams in a loop, so that the CPU is never idle.
+    Spin,
     /// Run the threads under SCHED_FIFO.
     Fifo,
+    /// Lock all memory, so that none of it is swapped out.
+    Mlock,
     Governor,
     /// Keep CPUs out of idle states with a long exit latency.
     CpuDmaLatency,
+    /// Let the interface of the path interrupt at each packet.
+    Coalesce,
+    /// Let poll(2) poll the driver before it sleeps.
+    BusyPoll,
 }
 
 /// Above the interrupt threads of the kernel, which have priority 50.
 const PRIORITY: u8 = 80;
 
 impl Remedy {
-    /// Every remedy, the one without side effects first.
-    pub const ALL: [Remedy; 5] =
-        [Remedy::ClockNanosleep, Remedy::TimerSlack, Remedy::Fifo, Remedy::Governor, Remedy::CpuDmaLatency];
+    /// Every remedy for runs of `kind`, those without side effects first.
+    pub const fn of(kind: Kind) -> &'static [Remedy] {
+        use Remedy::{BusyPoll, ClockNanosleep, Coalesce, CpuDmaLatency, Fifo, Governor, Mlock, Spin, TimerSlack};
+        match kind {
+            Kind::Wakeup => &[ClockNanosleep, TimerSlack, Fifo, Governor, CpuDmaLatency],
+            Kind::Ping => &[Spin, Fifo, Mlock, Governor, CpuDmaLatency, Coalesce, BusyPoll],
+            Kind::Command | Kind::Stream | Kind::Values => &[],
+        }
+    }
 
     pub const fn words(self) -> &'static str {
         match self {
             Remedy::ClockNanosleep => "--via clock_nanosleep",
             Remedy::TimerSlack => "--set timer-slack=1ns",
+            Remedy::Spin => "--wait spin",
             Remedy::Fifo => "--fifo 80",
+            Remedy::Mlock => "--mlock",
             Remedy::Governor => "--set governor=performance",
             Remedy::CpuDmaLatency => "--set cpu-dma-latency=0",
+            Remedy::Coalesce => "--set coalesce=rx-usecs:0,adaptive-rx:off",
+            Remedy::BusyPoll => "--set busy-poll=50us",
         }
     }
 
-    /// `run` with this change.
+    /// The codes of the findings of `latlab doctor` that it corrects in a run of probes.
+    pub const fn findings(self) -> &'static [&'static str] {
+        match self {
+            Remedy::ClockNanosleep | Remedy::TimerSlack => &[],
+            // An idle virtual CPU is stopped, and the hypervisor has to start it again.
+            Remedy::Spin => &["idle-states", "virtualised"],
+            Remedy::Fifo => &["load-average"],
+            Remedy::Mlock => &["memory-short", "swap"],
+            Remedy::Governor => &["governor"],
+            Remedy::CpuDmaLatency => &["idle-states"],
+            Remedy::Coalesce => &["coalescing"],
+            Remedy::BusyPoll => &["busy-poll-off"],
+        }
+    }
+
+    /// `run` with this change, at both ends if latlab starts both.
     ///
     /// # Errors
-    /// The reason why it would change nothing, or the user's setting that it would replace.
+    /// The reason why it would change nothing, or the user's option that it would replace.
     pub fn applied(self, run: &RunSpec) -> Result<RunSpec, String> {
-        let mut with = run.clone();
-        let Work::Wakeup(wakeup) = &mut with.work else { return Err("no thread sleeps".into()) };
-        match self {
-            Remedy::ClockNanosleep if wakeup.via == Via::ClockNanosleep => {
-                return Err("the threads sleep in it already".into());
+        let via = run.wakeup().map(|wakeup| wakeup.via);
+        match (self, via) {
+            (Remedy::ClockNanosleep, Some(Via::ClockNanosleep)) => Err("the threads sleep in it already".into()),
+            (Remedy::ClockNanosleep, _) => {
+                let mut with = run.clone();
+                let Work::Wakeup(wakeup) = &mut with.work else { return Err("no thread sleeps".into()) };
+                wakeup.via = Via::ClockNanosleep;
+                Ok(with)
             }
-            Remedy::ClockNanosleep => wakeup.via = Via::ClockNanosleep,
-            Remedy::TimerSlack if run.here.fifo.is_some() => return Err("SCHED_FIFO has no timer slack".into()),
-            Remedy::TimerSlack if !wakeup.via.has_slack() => {
-                return Err(format!("{} has no timer slack", wakeup.via.word()));
+            (Remedy::TimerSlack, _) if run.here.fifo.is_some() => Err("SCHED_FIFO has no timer slack".into()),
+            (Remedy::TimerSlack, Some(via)) if !via.has_slack() => Err(format!("{} has no timer slack", via.word())),
+            (Remedy::TimerSlack, _) => with_setting(run, Setting::TimerSlack(1)),
+            (Remedy::Spin, _) if run.here.wait != WaitMode::Block => {
+                Err(format!("`--wait {}` was asked for", run.here.wait.word()))
             }
-            Remedy::TimerSlack => return with_setting(with, Setting::TimerSlack(1)),
-            Remedy::Fifo if run.here.fifo.is_some() => return Err("the threads run under SCHED_FIFO already".into()),
-            Remedy::Fifo => with.here.fifo = Some(PRIORITY),
-            Remedy::Governor => return with_setting(with, Setting::Governor("performance".into())),
-            Remedy::CpuDmaLatency => return with_setting(with, Setting::CpuDmaLatency(0)),
+            (Remedy::Spin, _) => Ok(with_ends(run, |end| end.wait = WaitMode::Spin)),
+            (Remedy::Fifo, _) if run.here.fifo.is_some() => Err("the threads run under SCHED_FIFO already".into()),
+            (Remedy::Fifo, _) => Ok(with_ends(run, |end| end.fifo = Some(PRIORITY))),
+            (Remedy::Mlock, _) if run.here.mlock => Err("memory is locked already".into()),
+            (Remedy::Mlock, _) => Ok(with_ends(run, |end| end.mlock = true)),
+            (Remedy::Governor, _) => with_setting(run, Setting::Governor("performance".into())),
+            (Remedy::CpuDmaLatency, _) => with_setting(run, Setting::CpuDmaLatency(0)),
+            (Remedy::Coalesce, _) => {
+                with_setting(run, Setting::Coalesce(vec![("rx-usecs".into(), 0), ("adaptive-rx".into(), 0)]))
+            }
+            (Remedy::BusyPoll, _) => with_setting(run, Setting::BusyPoll(50)),
         }
-        Ok(with)
     }
 }
 
+fn with_ends(run: &RunSpec, change: impl Fn(&mut EndSpec)) -> RunSpec {
+    let mut with = run.clone();
+    change(&mut with.here);
+    with.peer.iter_mut().for_each(change);
+    with
+}
+
 /// A knob that the user set is not changed.
-fn with_setting(mut run: RunSpec, setting: Setting) -> Result<RunSpec, String> {
-    if let Some(set) = run.settings.iter().find(|set| set.setting.knob() == setting.knob()) {
+fn with_setting(run: &RunSpec, setting: Setting) -> Result<RunSpec, String> {
+    let is_here = |set: &&SettingSpec| set.ends(run.target.is_this_host()).is_local();
+    if let Some(set) = run.settings.iter().filter(is_here).find(|set| set.setting.knob() == setting.knob()) {
         return Err(format!("`--set {set}` was asked for"));
     }
-    run.settings.push(SettingSpec { setting, interface: None, side: None });
-    Ok(run)
+    let mut with = run.clone();
+    with.settings.push(SettingSpec { setting, interface: None, side: None });
+    Ok(with)
 }
 
 #[cfg(test)]
@@ -85,7 +137,9 @@ mod tests {
 
     #[test]
     fn a_remedy_changes_one_parameter_or_gives_a_reason() {
-        let possible = |run: &RunSpec| Remedy::ALL.map(|remedy| remedy.applied(run).is_ok());
+        let possible = |run: &RunSpec| {
+            Remedy::of(Kind::Wakeup).iter().map(|remedy| remedy.applied(run).is_ok()).collect::<Vec<_>>()
+        };
         assert_eq!(possible(&run(Via::Select)), [true; 5]);
         assert_eq!(possible(&run(Via::ClockNanosleep)), [false, true, true, true, true]);
         assert_eq!(possible(&run(Via::Timerfd)), [true, false, true, true, true]);

@@ -99,13 +99,15 @@ fn dispatch(command: Command, line: &CommandLine, console: Console) -> Result<Ou
             let typed = ["latlab"].into_iter().chain(args.command.as_deref()).chain(["--help"]);
             parse_and_dispatch(typed.map(Into::into).collect(), console)
         }
-        Command::Ping(args) => measure(&resolve::ping(&args, &environment()?)?, &args.measuring, line, console),
+        Command::Ping(args) => {
+            let measure = if args.remedies.try_remedies { try_remedies } else { measure };
+            measure(&resolve::ping(&args, &environment()?)?, &args.measuring, line, console)
+        }
         Command::Stream(args) => measure(&resolve::stream(&args, &environment()?)?, &args.measuring, line, console),
         Command::Command(args) => measure(&resolve::command(&args, &environment()?)?, &args.measuring, line, console),
         Command::Wakeup(args) => {
-            let job = resolve::wakeup(&args, &environment()?)?;
-            let measure = if args.sleep.try_remedies { remedies::run } else { measure_and_report::run };
-            measure(&job, &args.measuring, line, &recovered(console, &args.measuring.verbosity))
+            let measure = if args.remedies.try_remedies { try_remedies } else { measure };
+            measure(&resolve::wakeup(&args, &environment()?)?, &args.measuring, line, console)
         }
         Command::Serve(args) => serve::run(resolve::serve(&args)?, &recovered(console, &args.verbosity)),
         Command::Summary(args) => summary::run(&args, &recovered(console, &args.verbosity)),
@@ -147,6 +149,15 @@ fn stay_within_memory() {
 
 fn measure(job: &MeasureJob, typed: &MeasuringArgs, line: &CommandLine, console: Console) -> Result<Outcome, Failure> {
     measure_and_report::run(job, typed, line, &recovered(console, &typed.verbosity))
+}
+
+fn try_remedies(
+    job: &MeasureJob,
+    typed: &MeasuringArgs,
+    line: &CommandLine,
+    console: Console,
+) -> Result<Outcome, Failure> {
+    remedies::run(job, typed, line, &recovered(console, &typed.verbosity))
 }
 
 /// The console of a command, after settings that dead processes left on this host were restored: every command that a

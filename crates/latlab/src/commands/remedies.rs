@@ -1,30 +1,34 @@
-//! `latlab wakeup --try-remedies`: runs an experiment in memory whose only factor is the remedy for late wake-ups.
+//! `--try-remedies` of `latlab ping` and `latlab wakeup`: runs an experiment in memory whose only factor is the remedy.
 
 use std::time::Instant;
 
-use super::Outcome;
 use super::experiment_executor::wait;
 use super::measure_and_report::{self, LiveText, OpenOutput, ProgressLine};
+use super::{Outcome, keys};
 use crate::analysis::comparison::{
     ComparisonOptions, ComparisonRequest, ObservedRun, RunGroups, compare, parse_estimand,
 };
-use crate::analysis::{Estimand, comparison_outcome};
+use crate::analysis::{Estimand, SummaryOptions, comparison_outcome, run_outcome, summarise};
 use crate::cli::args::MeasuringArgs;
-use crate::cli::resolve::MeasureJob;
+use crate::cli::resolve::{MeasureJob, OutputSpec, expect_a_free_cpu, expect_feasible_intervals};
 use crate::console::{Console, Progress};
 use crate::diagnostics::{Failure, refused};
 use crate::experiment::{DueRun, ExperimentRunner, ExperimentState, RunExecutor, RunPolicy, RunResult, RunnerOutcome};
-use crate::facts::{CommandLine, ExperimentFacts, RunOutcome};
+use crate::facts::{CommandLine, ExperimentFacts, Finding, FindingSeverity, HostFacts, RunOutcome};
 use crate::host::HostRoot;
-use crate::measure::{MeasureError, RecordingTarget, rehearse_run};
-use crate::metric::Metric;
+use crate::host::doctor::{Intent, findings};
+use crate::host::facts::{self, Interface};
+use crate::measure::{PlanOutcome, RecordingTarget};
 use crate::plan::{
     BetweenBlocks, Design, Experiment, ExperimentCondition, Factors, Hooks, Kind, Plan, Remedy, RunOrder, RunSpec,
-    RunsRule, defaults,
+    RunsRule, StopWhen, Warmup, defaults,
 };
 use crate::platform::SignalWatch;
 use crate::recording::fresh_run_id;
-use crate::report::experiment::{RemediesView, UntriedRemedy, remedies_json, remedies_text, rough_span};
+use crate::report::experiment::{
+    RemediesView, UntriedRemedy, remedies_json, remedies_text, remedies_untried, rough_span,
+};
+use crate::session::PreSharedKey;
 use crate::units::Nanos;
 
 /// The factor of the experiment: `latlab compare --by remedy` finds the runs again.
@@ -52,9 +56,14 @@ pub(super) fn run(
     command_line: &CommandLine,
     console: &Console,
 ) -> Result<Outcome, Failure> {
+    expect_feasible_intervals(&job.plan.runs)?;
+    let key = keys::find(&job.key)?;
+    keys::check_other_host(&job.plan)?;
     // A rehearsal sets knobs, so signals are handled before it.
     let signals = measure_and_report::listen_and_restore(console).map_err(refused("listen to signals"))?;
-    let trials = match RemedyTrials::of(&job.plan, &signals) {
+    let nowhere = measure_and_report::open(&OutputSpec::Nothing)?;
+    let rehearsal = Rehearsal { key: key.as_ref(), output: nowhere, command_line, signals: &signals, console };
+    let trials = match RemedyTrials::of(&job.plan.runs[0], &rehearsal) {
         Ok(trials) => trials,
         Err(failure) => return signals.outcome().ok_or(failure),
     };
@@ -63,12 +72,13 @@ pub(super) fn run(
     measure_and_report::warn_of_real_time(plans(), console);
     console.note(&announcement(plans()));
     let mut request = ComparisonRequest::default();
-    for statistic in ["p50", "p99"] {
-        request.ask(parse_estimand(Some(Metric::WakeupLatency.name()), statistic)?, None, None);
+    for (metric, statistic) in job.plan.runs[0].compared() {
+        request.ask(parse_estimand(Some(metric.name()), statistic)?, None, None);
     }
     let mut executor = RemedyExecutor {
         experiment: &trials.experiment,
         estimands: request.estimands(),
+        key: key.as_ref(),
         output: &output,
         command_line,
         signals: &signals,
@@ -99,36 +109,90 @@ struct RemedyTrials {
 
 impl RemedyTrials {
     /// Rehearses each remedy on the run of `asked`; fails if a signal arrives.
-    fn of(asked: &Plan, signals: &SignalWatch) -> Result<RemedyTrials, Failure> {
-        let run = &asked.runs[0];
-        rehearse_run(run)?;
-        let (mut conditions, mut untried) = (vec![condition(AS_ASKED, run.clone())], Vec::new());
-        let mut together = run.clone();
-        for remedy in Remedy::ALL {
-            expect_no_signal(signals)?;
-            match remedy.applied(run).and_then(|with| rehearse_run(&with).map(|()| with).map_err(reason)) {
+    fn of(asked: &RunSpec, rehearsal: &Rehearsal<'_>) -> Result<RemedyTrials, Failure> {
+        let facts = rehearsal.facts(asked)?;
+        let (mut conditions, mut untried) = (vec![condition(AS_ASKED, asked.clone())], Vec::new());
+        let mut together = asked.clone();
+        for remedy in Remedy::of(asked.kind()) {
+            let possible =
+                applied(*remedy, asked, &facts).and_then(|with| rehearsal.facts(&with).map(|_| with).map_err(reason));
+            expect_no_signal(rehearsal.signals)?;
+            match possible {
                 Ok(with) => {
                     conditions.push(condition(remedy.words(), with));
-                    // A remedy may make another one pointless: SCHED_FIFO has no timer slack to remove.
-                    together = remedy.applied(&together).unwrap_or(together);
+                    // A remedy may exclude another one: SCHED_FIFO has no timer slack to remove.
+                    together = applied(*remedy, &together, &facts).unwrap_or(together);
                 }
                 Err(reason) => untried.push(UntriedRemedy { remedy: remedy.words().into(), reason }),
             }
         }
-        expect_no_signal(signals)?;
         match conditions.len() {
             1 => {
-                let reasons = untried.iter().map(|one| format!("{}: {}", one.remedy, one.reason));
                 return Err(Failure::world("no remedy can be tried here")
-                    .because(reasons.collect::<Vec<_>>().join("\n"))
+                    .because(remedies_untried(&untried).collect::<Vec<_>>().join("\n"))
                     .hint("`latlab doctor` shows what this host lacks"));
             }
             2 => {}
             _ => conditions.push(condition(TOGETHER, together)),
         }
-        let (name, kind) = ("remedies".into(), Kind::Wakeup);
+        let (name, kind) = ("remedies".into(), asked.kind());
         let experiment = Experiment { name, kind, conditions, design: DESIGN, contrasts: Vec::new() };
         Ok(RemedyTrials { experiment, untried })
+    }
+}
+
+/// `run` with `remedy`, judged by the `facts` of this host.
+///
+/// # Errors
+/// The reason why it would change nothing, or spoil the measurement.
+fn applied(remedy: Remedy, run: &RunSpec, facts: &HostFacts) -> Result<RunSpec, String> {
+    let found = |run: &RunSpec| {
+        let peer = run.peer.as_ref().filter(|_| run.target.is_this_host());
+        findings(facts, None, Intent { here: &run.here, peer })
+    };
+    let now = found(run);
+    let is_named = |finding: &Finding| {
+        finding.severity < FindingSeverity::Fine && remedy.findings().contains(&finding.code.as_str())
+    };
+    if run.kind() == Kind::Ping && !now.iter().any(is_named) {
+        return Err("no finding of `latlab doctor` asks for it".into());
+    }
+    let with = remedy.applied(run)?;
+    expect_a_free_cpu([&with]).map_err(|failure| failure.message)?;
+    let is_new = |finding: &Finding| {
+        finding.severity == FindingSeverity::Blocker && !now.iter().any(|known| known.code == finding.code)
+    };
+    found(&with).into_iter().find(is_new).map_or(Ok(with), |blocker| Err(blocker.message))
+}
+
+/// Measures runs of one probe or wake-up, without keeping them: whatever a host or the other end refuses is refused then.
+struct Rehearsal<'a> {
+    key: Option<&'a PreSharedKey>,
+    output: OpenOutput,
+    command_line: &'a CommandLine,
+    signals: &'a SignalWatch,
+    console: &'a Console,
+}
+
+impl Rehearsal<'_> {
+    /// The facts of this host after `run`, with the interface of its path.
+    fn facts(&self, run: &RunSpec) -> Result<HostFacts, Failure> {
+        let (stop, warmup) = (StopWhen { count: Some(1), ..run.stop }, Warmup { count: None, duration_ns: None });
+        let plan = Plan { runs: vec![RunSpec { stop, warmup, ..run.clone() }], rounds: 1 };
+        let mut draw = |progress: &Progress| progress.show(0, || "looks at what is possible here".into());
+        let line = ProgressLine { progress: self.console.progress("remedies", None), draw: &mut draw };
+        let target = self.output.target(self.command_line);
+        let measured = measure_and_report::measure(&plan, self.key, target, self.signals, self.console, line)?;
+        expect_no_signal(self.signals)?;
+        let PlanOutcome { recordings, failure } = measured.unwrap_or_default();
+        let mut facts = facts::read(&HostRoot::for_knobs(), Interface::Named("lo"));
+        for finished in recordings {
+            if let Some(failure) = finished.failure {
+                return Err(failure.into());
+            }
+            facts.network.interface = finished.manifest.here.after.and_then(|after| after.network.interface);
+        }
+        failure.map_or(Ok(facts), |failure| Err(failure.into()))
     }
 }
 
@@ -146,9 +210,8 @@ fn condition(level: &str, run: RunSpec) -> ExperimentCondition {
     ExperimentCondition { factors, plan: Plan { runs: vec![run], rounds: 1 }, hooks: Hooks::default() }
 }
 
-fn reason(error: MeasureError) -> String {
-    let Failure { message, cause, .. } = Failure::from(error);
-    cause.unwrap_or(message)
+fn reason(failure: Failure) -> String {
+    failure.cause.unwrap_or(failure.message)
 }
 
 /// The number of runs, and how long they take together.
@@ -164,6 +227,7 @@ fn announcement<'a>(plans: impl ExactSizeIterator<Item = &'a Plan>) -> String {
 struct RemedyExecutor<'a> {
     experiment: &'a Experiment,
     estimands: Vec<Estimand>,
+    key: Option<&'a PreSharedKey>,
     output: &'a OpenOutput,
     command_line: &'a CommandLine,
     signals: &'a SignalWatch,
@@ -188,7 +252,8 @@ impl RemedyExecutor<'_> {
             progress.show(runs_done, || format!("{elapsed:.0} s · {}{}", live.text(), condition.factors[FACTOR]));
         };
         let line = ProgressLine { progress, draw: &mut draw };
-        let measured = measure_and_report::measure(&condition.plan, None, target, self.signals, self.console, line)?;
+        let measured =
+            measure_and_report::measure(&condition.plan, self.key, target, self.signals, self.console, line)?;
         let Some(measured) = measured.filter(|_| self.signals.outcome().is_none()) else { return Ok(false) };
         if let Some(failure) = measured.failure {
             return Err(failure.into());
@@ -197,7 +262,12 @@ impl RemedyExecutor<'_> {
             if let Some(failure) = finished.failure {
                 return Err(failure.into());
             }
-            self.observed.push(ObservedRun::of(&finished.open()?, &self.estimands)?);
+            let recording = finished.open()?;
+            if self.observed.is_empty() {
+                // A silent target ends the trials at once.
+                run_outcome(&[summarise(&recording, &SummaryOptions::of(&recording.manifest().spec))?])?;
+            }
+            self.observed.push(ObservedRun::of(&recording, &self.estimands)?);
             self.recordings.push(finished.path.display().to_string());
         }
         Ok(true)

@@ -135,6 +135,7 @@ serve --port 9000
 ping 192.0.2.1 --transport dds --psk-file k
 serve --domain 7
 ping -s 24,25,26,27,28 --source-port sweep
+ping --try-remedies -s 24,25
 ";
 
 const STREAM: &str = "

@@ -76,7 +76,7 @@ pub(super) mod tests {
     use crate::facts::FindingSeverity;
     use crate::host::facts::{Interface, read};
     use crate::host::root::tests::FakeHost;
-    use crate::plan::{EndSpec, WaitMode};
+    use crate::plan::{EndSpec, Kind, Remedy, WaitMode};
 
     pub(in crate::host::doctor) const BLOCKING: EndSpec =
         EndSpec { wait: WaitMode::Block, cpu: None, fifo: None, mlock: false };
@@ -130,5 +130,13 @@ pub(super) mod tests {
         let rows = document.lines().filter_map(|line| line.strip_prefix("| `")?.split_once('`'));
         let documented: Vec<_> = rows.map(|(code, _)| code).filter(|code| !code.starts_with("bare-loop")).collect();
         assert_eq!(documented, CODES);
+    }
+
+    #[test]
+    fn remedies_correct_findings_that_exist() {
+        for remedy in Remedy::of(Kind::Ping) {
+            let known = |code: &&str| CODES.contains(code);
+            assert!(!remedy.findings().is_empty() && remedy.findings().iter().all(known), "{remedy:?}");
+        }
     }
 }

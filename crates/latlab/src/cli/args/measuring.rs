@@ -146,6 +146,19 @@ pub struct PeerArgs {
     pub peer_cpu: Option<Pin>,
 }
 
+/// Whether remedies are tried.
+#[derive(Clone, Copy, Debug, Default, Args)]
+#[command(next_help_heading = "Remedies")]
+pub struct RemedyArgs {
+    /// Try options that may reduce the latency, in turns with the given ones, and compare them
+    ///
+    /// Tried are --fifo 80, --set governor=performance, --set cpu-dma-latency=0 and others, if this host allows them: each
+    /// alone, and all together. A ping tries those that correct a finding of `latlab doctor`. `-d` and `-n` apply to each,
+    /// divided into 9 runs in 3 blocks. Settings are restored after each run.
+    #[arg(long, conflicts_with = "gate")]
+    pub try_remedies: bool,
+}
+
 /// What the summary says.
 #[derive(Clone, Debug, Default, PartialEq, Args)]
 #[command(next_help_heading = "Statistics")]

@@ -19,7 +19,7 @@ pub use export::{ExportArgs, ExportContentArgs, ExportFormat, ExportWritingArgs}
 pub use import::{ImportArgs, LogArgs};
 pub use measuring::{
     CompatOutputArgs, EndArgs, GateArgs, HoldArgs, JsonArgs, JudgingArgs, LiveArgs, LoadArgs, MeasuringArgs,
-    OutputArgs, PeerArgs, ProbeArgs, ScheduleArgs, SettingArgs, StopArgs, StoreArgs, VerbosityArgs,
+    OutputArgs, PeerArgs, ProbeArgs, RemedyArgs, ScheduleArgs, SettingArgs, StopArgs, StoreArgs, VerbosityArgs,
 };
 pub use ping::PingArgs;
 pub use report::{FigureFormat, ReportArgs, WritingArgs};

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::{MeasuringArgs, StopArgs};
+use super::{MeasuringArgs, RemedyArgs, StopArgs};
 use crate::cli::value;
 use crate::plan::{Via, WakeupCpus, defaults};
 use crate::units::Nanos;
@@ -16,6 +16,8 @@ pub struct WakeupArgs {
     pub sleep: SleepArgs,
     #[command(flatten)]
     pub threads: ThreadArgs,
+    #[command(flatten)]
+    pub remedies: RemedyArgs,
     #[command(flatten)]
     pub measuring: MeasuringArgs,
 }
@@ -86,13 +88,6 @@ pub struct SleepArgs {
     /// Stop at the first wake-up later than T, such as 200us [default: never]
     #[arg(long = "break", value_name = "T", allow_hyphen_values = true, value_parser = value::span(defaults::INTERVAL_MAX))]
     pub break_after: Option<Nanos>,
-    /// Try settings that may reduce the latency, in turns with the given ones, and compare them
-    ///
-    /// Tried are clock_nanosleep, timer-slack=1ns, SCHED_FIFO, governor=performance and cpu-dma-latency=0, if this host
-    /// allows them: each alone, and all together. `-d` and `-n` apply to each, divided into 9 runs in 3 blocks. Settings
-    /// are restored after each run.
-    #[arg(long, conflicts_with = "gate")]
-    pub try_remedies: bool,
 }
 
 /// How the threads that sleep run.

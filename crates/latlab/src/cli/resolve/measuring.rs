@@ -4,12 +4,14 @@ use std::collections::BTreeSet;
 
 use super::environment::{output_spec, tags};
 use super::{Environment, OutputSpec, load, setting};
-use crate::cli::args::{EndArgs, MeasuringArgs, StopArgs};
+use crate::cli::args::{EndArgs, MeasuringArgs, RemedyArgs, StopArgs};
 use crate::cli::options::KeySource;
-use crate::cli::value::{Pin, unusable};
+use crate::cli::value::{Pin, out_of_place, unusable};
 use crate::diagnostics::Failure;
 use crate::host::placement;
 use crate::plan::{EndSpec, Plan, RunSpec, SettingSpec, StopWhen, Target, WaitMode, Warmup, Work, defaults};
+use crate::units::Nanos;
+use crate::units::human::typed_span;
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct MeasureJob {
@@ -106,6 +108,41 @@ pub fn expect_a_free_cpu<'a>(runs: impl IntoIterator<Item = &'a RunSpec>) -> Res
     Err(Failure::request("cannot spin under SCHED_FIFO on every CPU")
         .because(cause)
         .hint("`--wait block`, or no `--fifo`"))
+}
+
+/// Number of runs of each condition.
+const REMEDY_RUNS: u32 = defaults::REMEDY_BLOCKS * defaults::REMEDY_RUNS;
+
+/// The runs of a plan, and the number of recordings of each. With `--try-remedies` it is one of the short runs into which
+/// the only one of `runs` is divided; `several` names the options that make more.
+pub(super) fn remedy_runs(
+    runs: Vec<RunSpec>,
+    typed: RemedyArgs,
+    stop: &StopArgs,
+    several: &str,
+) -> Result<(Vec<RunSpec>, usize), Failure> {
+    if !typed.try_remedies {
+        return Ok((runs, 1));
+    }
+    let [run] = <[RunSpec; 1]>::try_from(runs).map_err(|_| {
+        let cause = "each condition would be tried with each remedy";
+        let hint = "give one of each, or write an experiment: `latlab run`";
+        out_of_place("--try-remedies", several, cause, hint)
+    })?;
+    let duration_ns = run.stop.duration_ns.map(|span| Nanos(span.0 / i64::from(REMEDY_RUNS)));
+    let interval = run.schedule().interval().unwrap_or_default();
+    if duration_ns.is_some_and(|span| span < interval) {
+        let cause = format!("it is divided into {REMEDY_RUNS} runs, which are shorter than `--interval`");
+        let hint =
+            format!("`-d {}` or more, or `-n` without `-d`", typed_span(interval.saturating_mul(REMEDY_RUNS.into())));
+        return Err(unusable("--duration", typed_span(run.stop.duration_ns.unwrap_or_default()), cause, hint));
+    }
+    let count = run.stop.count.map(|count| count.div_ceil(REMEDY_RUNS.into()));
+    let warmup = match stop.warmup {
+        Some(_) => run.warmup,
+        None => Warmup { duration_ns: Some(defaults::REMEDY_WARMUP), ..run.warmup },
+    };
+    Ok((vec![RunSpec { stop: StopWhen { count, duration_ns }, warmup, ..run }], REMEDY_RUNS as usize))
 }
 
 /// The number of slices of each of `runs`: 1 of a single run, else limited so that each slice has a probe.

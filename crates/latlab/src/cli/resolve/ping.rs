@@ -1,6 +1,6 @@
 //! Resolution of `latlab ping`: probes, transport and concurrent wake-ups.
 
-use super::measuring::{self, rounds};
+use super::measuring::{self, remedy_runs, rounds};
 use super::{Environment, MeasureJob};
 use crate::cli::args::{PingArgs, ScheduleArgs};
 use crate::cli::options::{KeySource, dds, path};
@@ -38,8 +38,9 @@ pub fn ping(typed: &PingArgs, environment: &Environment) -> Result<MeasureJob, F
         ..measuring::run(&typed.measuring, Work::Ping(ping.clone()), target)?
     };
     let runs = runs(typed, &base, &ping)?;
+    let (runs, recordings) = remedy_runs(runs, typed.remedies, &typed.stop, "several sizes or source ports")?;
     let rounds = rounds(&runs);
-    Ok(MeasureJob::of(Plan { runs, rounds }, key, 1, &typed.measuring, environment))
+    Ok(MeasureJob::of(Plan { runs, rounds }, key, recordings, &typed.measuring, environment))
 }
 
 /// Combines every size with every source port, in the order typed.
@@ -102,7 +103,7 @@ fn wakeups_beside(typed: WakeupsBeside, here: EndSpec) -> Result<ConcurrentWakeu
 mod tests {
     use super::*;
     use crate::cli::args::Command;
-    use crate::plan::WaitMode;
+    use crate::plan::{Kind, Remedy, WaitMode};
 
     fn resolve(line: &str) -> Result<MeasureJob, Failure> {
         let typed = ["latlab", "ping"].into_iter().chain(line.split_whitespace()).map(Into::into);
@@ -150,5 +151,16 @@ mod tests {
         assert_eq!(job.plan.runs[0].peer, Some(EndSpec { wait: WaitMode::Spin, cpu: Some(3), ..EndSpec::SYSTEM }));
         assert_eq!((job.key, job.plan.runs[0].authenticated), (KeySource::Fresh, true));
         assert_eq!(job.plan.runs[0].expect_ping().path.peer_address, "10.0.0.7".parse().ok());
+    }
+
+    #[test]
+    fn a_remedy_equals_its_options() {
+        for target in ["local", "ssh:pi3", "127.0.0.1"] {
+            let run = resolve(target).expect(target).plan.runs[0].clone();
+            for remedy in Remedy::of(Kind::Ping) {
+                let typed = resolve(&format!("{target} {}", remedy.words())).expect(target).plan.runs[0].clone();
+                assert_eq!(remedy.applied(&run), Ok(typed), "{target} {remedy:?}");
+            }
+        }
     }
 }

@@ -1,18 +1,16 @@
-//! Resolution of `latlab wakeup`, and of the run that `--try-remedies` repeats.
+//! Resolution of `latlab wakeup`.
 
-use super::measuring::{self, expect_settings_of_this_host, rounds};
+use super::measuring::{self, expect_settings_of_this_host, remedy_runs, rounds};
 use super::{Environment, MeasureJob};
 use crate::cli::args::WakeupArgs;
 use crate::cli::options::KeySource;
-use crate::cli::value::{out_of_place, too_many, unusable};
+use crate::cli::value::{too_many, unusable};
 use crate::diagnostics::Failure;
-use crate::plan::{
-    EndSpec, Plan, RunSpec, StopWhen, Target, Via, WaitMode, WakeupCpus, WakeupSpec, Warmup, Work, defaults,
-};
+use crate::plan::{EndSpec, Plan, RunSpec, Target, Via, WaitMode, WakeupCpus, WakeupSpec, Work, defaults};
 use crate::units::Nanos;
 use crate::units::human::typed_span;
 
-/// Resolves the arguments and checks them against each other. With `--try-remedies` the plan is one short run to be repeated.
+/// Resolves the arguments and checks them against each other.
 pub fn wakeup(typed: &WakeupArgs, environment: &Environment) -> Result<MeasureJob, Failure> {
     let sleep = &typed.sleep;
     let intervals = if sleep.interval.is_empty() { vec![defaults::WAKEUP_INTERVAL] } else { sleep.interval.clone() };
@@ -48,10 +46,10 @@ pub fn wakeup(typed: &WakeupArgs, environment: &Environment) -> Result<MeasureJo
     }
     let pairs = intervals.iter().flat_map(|interval| ways.iter().map(move |via| (*via, *interval)));
     let runs: Vec<RunSpec> = pairs.map(|(via, interval)| run(&base, work(via, interval))).collect();
-    let (runs, recordings) = if sleep.try_remedies { (vec![remedy_run(runs, typed)?], REMEDY_RUNS) } else { (runs, 1) };
+    let (runs, recordings) = remedy_runs(runs, typed.remedies, &typed.stop, "several ways or intervals")?;
     let rounds = slices_with_a_slot(&runs).min(rounds(&runs));
     let plan = Plan { runs, rounds };
-    Ok(MeasureJob::of(plan, KeySource::None, recordings as usize, &typed.measuring, environment))
+    Ok(MeasureJob::of(plan, KeySource::None, recordings, &typed.measuring, environment))
 }
 
 /// Builds a run; a thread that never sleeps has the wait mode `spin`.
@@ -78,37 +76,11 @@ fn expect_each_once(intervals: &[Nanos], ways: &[Via]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Number of runs of each condition.
-const REMEDY_RUNS: u32 = defaults::REMEDY_BLOCKS * defaults::REMEDY_RUNS;
-
-/// Returns one of the short runs into which `runs` is divided.
-fn remedy_run(runs: Vec<RunSpec>, typed: &WakeupArgs) -> Result<RunSpec, Failure> {
-    let [run] = <[RunSpec; 1]>::try_from(runs).map_err(|_| {
-        let cause = "each condition would be tried with each remedy";
-        let hint = "give one of each, or write an experiment: `latlab run`";
-        out_of_place("--try-remedies", "several ways or intervals", cause, hint)
-    })?;
-    let duration_ns = run.stop.duration_ns.map(|span| Nanos(span.0 / i64::from(REMEDY_RUNS)));
-    let interval = run.schedule().interval().unwrap_or_default();
-    if duration_ns.is_some_and(|span| span < interval) {
-        let cause = format!("it is divided into {REMEDY_RUNS} runs, which are too short for a wake-up");
-        let hint =
-            format!("`-d {}` or more, or `-n` without `-d`", typed_span(interval.saturating_mul(REMEDY_RUNS.into())));
-        return Err(unusable("--duration", typed_span(run.stop.duration_ns.unwrap_or_default()), cause, hint));
-    }
-    let count = run.stop.count.map(|count| count.div_ceil(REMEDY_RUNS.into()));
-    let warmup = match typed.stop.warmup {
-        Some(_) => run.warmup,
-        None => Warmup { duration_ns: Some(defaults::REMEDY_WARMUP), ..run.warmup },
-    };
-    Ok(RunSpec { stop: StopWhen { count, duration_ns }, warmup, ..run })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::cli::args::Command;
-    use crate::plan::Remedy;
+    use crate::plan::{Kind, Remedy};
 
     fn remedy_job(line: &str) -> MeasureJob {
         let line = format!("latlab wakeup {line}");
@@ -120,7 +92,7 @@ mod tests {
     #[test]
     fn a_remedy_equals_its_options() {
         let run = remedy_job("-i 1ms").plan.runs[0].clone();
-        for remedy in Remedy::ALL.into_iter().filter(|remedy| *remedy != Remedy::ClockNanosleep) {
+        for remedy in Remedy::of(Kind::Wakeup).iter().filter(|remedy| **remedy != Remedy::ClockNanosleep) {
             let typed = remedy_job(&format!("-i 1ms {}", remedy.words())).plan.runs[0].clone();
             assert_eq!(remedy.applied(&run), Ok(typed), "{remedy:?}");
         }

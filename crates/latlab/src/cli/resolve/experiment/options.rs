@@ -139,7 +139,7 @@ impl KnownOptions {
             });
         }
         let hint = match field.key {
-            "try-remedies" => "leave it out: `via`, `set` and `fifo` are factors".into(),
+            "try-remedies" => "leave it out: options such as `set` and `fifo` are factors".into(),
             "break" => "omit it: a run that a late wake-up ended cannot be compared".into(),
             key => format!("leave it out, or give it to `latlab run`: `--{key}`"),
         };
