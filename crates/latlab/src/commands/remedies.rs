@@ -57,6 +57,7 @@ pub(super) fn run(
     console: &Console,
 ) -> Result<Outcome, Failure> {
     expect_feasible_intervals(&job.plan.runs)?;
+    expect_a_free_cpu(&job.plan.runs)?;
     let key = keys::find(&job.key)?;
     keys::check_other_host(&job.plan)?;
     // A rehearsal sets knobs, so signals are handled before it.
@@ -159,10 +160,10 @@ fn applied(remedy: Remedy, run: &RunSpec, facts: &HostFacts) -> Result<RunSpec, 
     }
     let with = remedy.applied(run)?;
     expect_a_free_cpu([&with]).map_err(|failure| failure.message)?;
-    let is_new = |finding: &Finding| {
-        finding.severity == FindingSeverity::Blocker && !now.iter().any(|known| known.code == finding.code)
-    };
-    found(&with).into_iter().find(is_new).map_or(Ok(with), |blocker| Err(blocker.message))
+    let blockers = |found: Vec<Finding>| found.into_iter().filter(|one| one.severity == FindingSeverity::Blocker);
+    let known: Vec<String> = blockers(now).map(|one| one.code).collect();
+    let added = blockers(found(&with)).find(|one| !known.contains(&one.code));
+    added.map_or(Ok(with), |blocker| Err(blocker.message))
 }
 
 /// Measures runs of one probe or wake-up, without keeping them: whatever a host or the other end refuses is refused then.

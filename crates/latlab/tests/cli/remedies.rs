@@ -139,6 +139,14 @@ fn what_was_asked_for_is_not_tried() {
 }
 
 #[test]
+fn what_would_spoil_the_measurement_is_not_tried() {
+    let host = findings_for_two_knobs();
+    host.write("sys/devices/system/cpu/online", "0\n");
+    let (_, reasons) = remedies_of_ping(&host, "-n 9");
+    assert!(reasons["--wait spin"].as_deref().is_some_and(|why| why.contains("only one CPU")), "{reasons:?}");
+}
+
+#[test]
 fn a_ping_without_answers_or_remedies_ends_at_once() {
     let silent = std::net::UdpSocket::bind("127.0.0.1:0").expect("a port");
     let port = silent.local_addr().expect("bound").port();

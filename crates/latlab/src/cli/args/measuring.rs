@@ -146,7 +146,7 @@ pub struct PeerArgs {
     pub peer_cpu: Option<Pin>,
 }
 
-/// Whether remedies are tried.
+/// Whether known remedies are measured against the options as typed.
 #[derive(Clone, Copy, Debug, Default, Args)]
 #[command(next_help_heading = "Remedies")]
 pub struct RemedyArgs {
