@@ -50,16 +50,14 @@ fn words(reason: &NoExtremes) -> String {
     match reason {
         NoExtremes::Unordered => "the order of the values is unknown".into(),
         NoExtremes::Lost(lost) => {
-            format!("{} lost, an infinite delay, so that what is rarer is lost too", grouped(*lost))
+            format!("{} lost: no level is known beyond an infinite delay", grouped(*lost))
         }
         NoExtremes::SlowChanges => {
             "the level changes slowly (`slow-changes`), so that this run is not like the next".into()
         }
-        NoExtremes::FewClusters { clusters, needed } => format!(
-            "{} clusters of slow values are too few; about {} values may have enough",
-            grouped(*clusters as u64),
-            grouped(needed.ceil() as u64)
-        ),
+        NoExtremes::FewClusters { needed, .. } => {
+            format!("too few clusters of slow values; about {} values may have enough", grouped(needed.ceil() as u64))
+        }
         NoExtremes::Coarse(different) => format!("the slow values are too coarse: {different} different ones"),
         NoExtremes::Uneven => "some parts of the run have more slow values than others beyond chance".into(),
         NoExtremes::HeavyTail => "the tail is so heavy that the variance may be infinite".into(),

@@ -82,12 +82,17 @@ impl Description {
     /// The same with intervals and bounds that reach as much farther as the clock may be wrong.
     fn widened(mut self) -> Description {
         let step = self.step;
+        if step == 0.0 {
+            return self;
+        }
+        // The smallest delay of a coarse clock is not below 0 either.
+        let least = if self.min.is_some_and(|min| min >= 0.0) { 0.0 } else { f64::NEG_INFINITY };
         let intervals = self.quantiles.iter_mut().filter_map(|quantile| quantile.interval.as_mut());
         for interval in intervals.chain(&mut self.mean_interval) {
             *interval = interval.widened(step);
         }
         for quantile in &mut self.quantiles {
-            quantile.lower_bound = quantile.lower_bound.map(|bound| bound - step);
+            quantile.lower_bound = quantile.lower_bound.map(|bound| (bound - step).max(least));
         }
         self
     }
@@ -188,9 +193,9 @@ pub fn describe(sample: &Sample, options: &DescribeOptions) -> Description {
     .without_decimals(sample.decimals)
 }
 
-/// The step of the clock that took `sample`; 0 of what is no time.
+/// The step of the clock that took `sample`; 0 of what is no time, or was printed as a number.
 fn step_of(sample: &Sample) -> f64 {
-    if sample.metric.is_time() { clock_step(sample.singletons.iter().copied()) } else { 0.0 }
+    if sample.metric.is_time() && sample.decimals == 0 { clock_step(sample.singletons.iter().copied()) } else { 0.0 }
 }
 
 /// The mean ± t standard errors. The end on the side to which the mean is skewed is farther out (Johnson 1978).

@@ -43,9 +43,15 @@ impl Subject {
         }
     }
 
-    /// By how much the steps of their clocks may have moved the figure in two groups against each other, on `scale`.
+    /// By how much the steps of their clocks may have moved the figure in two groups against each other, on `scale`: not seen
+    /// where the runs of each group differ.
     fn clock_step(self, sides: [&RunGroup; 2], scale: FigureScale) -> f64 {
         let Subject::Asked(index) = self else { return 0.0 };
+        let figures =
+            |group: &RunGroup| group.runs.iter().filter_map(|run| self.figure(run).value()).collect::<Vec<_>>();
+        if !sides.iter().any(|group| figures(group).windows(2).all(|pair| pair[0] == pair[1])) {
+            return 0.0;
+        }
         let step = sides.map(|group| ObservedRun::clock_step(&group.runs, index)).into_iter().fold(0.0, f64::max);
         let values = sides.iter().flat_map(|group| &group.runs).filter_map(|run| self.figure(run).value());
         scale.step(step, values.fold(f64::INFINITY, f64::min))

@@ -304,7 +304,7 @@ pub fn rehearsal(experiment: &Experiment) -> Option<Rehearsal> {
 }
 
 /// The smallest one-sided p value of the exchange of so many runs of each condition in each of so many blocks.
-fn least_p(runs: u32, blocks: u32) -> f64 {
+pub(super) fn least_p(runs: u32, blocks: u32) -> f64 {
     let exchanges: f64 = (1..=runs).map(|run| f64::from(runs + run) / f64::from(run)).product();
     1.0 / exchanges.powi(blocks as i32)
 }

@@ -4,6 +4,7 @@
 use rand::SeedableRng;
 use rand_pcg::Pcg64Mcg;
 
+use super::contrasts::least_p;
 use super::{PilotSpread, comparisons_asked, experiment_cost};
 use crate::comparison::Look;
 use crate::plan::{Experiment, RunsRule, StopWhen, defaults};
@@ -50,8 +51,6 @@ const EXPERIMENTS: u32 = 1_000;
 /// Runs that a paired t test needs beyond those of a test that knows the variance, to which these are proportional (Guenther
 /// 1981): half of the squared normal quantile of the level.
 const RUNS_OF_T: f64 = 2.0;
-/// Fewer runs are never significant.
-const RUNS_MIN: u32 = 4;
 /// More runs of a condition are not advised.
 pub const RUNS_MAX: u32 = 256;
 /// Each number of runs is at most this much larger than the one before, rounded up.
@@ -100,12 +99,22 @@ impl DesignSearch<'_> {
         let (runs, found) = self.least_runs(own)?;
         let at = |runs: f64, run: f64| {
             let needed = (runs - RUNS_OF_T) * variance(run) / own + RUNS_OF_T;
-            (needed.ceil() as u32).max(RUNS_MIN).next_multiple_of(self.experiment.design.blocks)
+            self.decidable(needed.ceil() as u32)
         };
         let (low, high) = self.spread.components.run_interval(PILOT_CONFIDENCE);
         // Runs that are found to suffice may be up to one step too many.
         let range = (at(f64::from(runs) / STEP, low), at(runs.into(), high));
         Some(AdvisedDesign { scale, runs, range, found, duration: self.duration(runs, scale) })
+    }
+
+    /// `runs`, or more, if no values of so few could decide.
+    fn decidable(&self, runs: u32) -> u32 {
+        let blocks = self.experiment.design.blocks;
+        let mut in_block = runs.div_ceil(blocks).max(1);
+        while in_block < RUNS_MAX && 2.0 * least_p(in_block, blocks) > self.level {
+            in_block += 1;
+        }
+        in_block * blocks
     }
 
     /// The fewest runs of each condition with which enough simulated experiments find the change, and how many do.

@@ -131,6 +131,11 @@ impl PilotSpread {
         let needed = "measure a pilot first: at least four runs of a condition in one block, better eight";
         let Some(first) = runs.first() else { return Err(refuse("it has no run".into()).hint(needed)) };
         let stop = first.stop;
+        if runs.iter().any(|run| run.stop != stop) {
+            let failure = Failure::request("cannot plan with runs of several lengths");
+            let hint = "a pilot whose runs all have the same `--count` and `--duration`";
+            return Err(failure.because("their figures differ by the length too").hint(hint));
+        }
         if runs.iter().any(|run| run.figure.value().is_none_or(|value| value <= 0.0)) {
             let failure = Failure::request("cannot plan with the runs of the pilot");
             let failure = failure.because("the figure of a run is missing, infinite by losses, or not above 0");

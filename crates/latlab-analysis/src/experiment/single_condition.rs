@@ -51,8 +51,8 @@ pub fn single_condition(runs: &[ObservedRun], quantities: &[Quantity], confidenc
     quantities.iter().enumerate().map(row).collect()
 }
 
-/// The mean of a figure over runs, geometric if all are above 0 and no share, and its interval in these blocks, a step of
-/// the clock wider at both ends.
+/// The mean of a figure over runs, geometric if all are above 0 and no share, and its interval in these blocks; if all are
+/// equal a step of the clock wider at both ends.
 pub(crate) struct MeanOfRuns {
     pub(crate) mean: f64,
     is_geometric: bool,
@@ -65,6 +65,8 @@ impl MeanOfRuns {
         if is_geometric {
             blocks.iter_mut().flatten().for_each(|value| *value = value.ln());
         }
+        let is_constant = blocks.concat().windows(2).all(|pair| pair[0] == pair[1]);
+        let step = if is_constant { step } else { 0.0 };
         let back = |value: f64| if is_geometric { value.exp() } else { value };
         let count = blocks.iter().map(Vec::len).sum::<usize>();
         let mean = back(blocks.iter().flatten().sum::<f64>() / count as f64);

@@ -17,11 +17,17 @@ pub struct DesignsView<'a> {
     pub wanted: &'a WantedChange,
     pub spread: &'a PilotSpread,
     pub advice: &'a DesignAdvice,
+    /// The experiment has one condition: a second one is assumed.
+    pub is_single: bool,
 }
 
 /// The quickest design, all designs, and the components of the spread.
 pub fn designs(view: &DesignsView<'_>, style: Style) -> String {
-    let parts = [Part::Notes(vec![answer(view)]), Part::Table(designs_table(view)), Part::Table(spread_table(view))];
+    let table = (!view.advice.designs.is_empty()).then(|| Part::Table(designs_table(view)));
+    let parts: Vec<Part> = [Some(Part::Notes(vec![answer(view)])), table, Some(Part::Table(spread_table(view)))]
+        .into_iter()
+        .flatten()
+        .collect();
     render(&parts, style)
 }
 
@@ -56,7 +62,9 @@ fn designs_table(view: &DesignsView<'_>) -> TableView {
     let rows = designs.iter().map(|design| RowView::of(length(view, design.scale))).collect();
     let [comparisons, blocks] =
         [(*comparisons, "comparison"), (*blocks as usize, "block")].map(|(n, noun)| counted(n, noun));
-    let title = format!("all runs of each of {conditions} conditions, in {blocks}, for verdicts on {comparisons}");
+    let assumed = if view.is_single { " (one assumed)" } else { "" };
+    let title =
+        format!("all runs of each of {conditions} conditions{assumed}, in {blocks}, for verdicts on {comparisons}");
     let legend = format!("by the pilot: {} interval of the runs that are needed", percent(PILOT_CONFIDENCE));
     TableView { legend, ..TableView::of(title, rows, columns) }
 }

@@ -8,7 +8,7 @@ use crate::analysis::experiment::{PilotRun, PilotSpread, WantedChange, advise};
 use crate::console::Console;
 use crate::diagnostics::Failure;
 use crate::experiment::{ExperimentState, gone_runs, runs_directory};
-use crate::plan::{Experiment, Kind};
+use crate::plan::Experiment;
 use crate::platform::parallel_map;
 use crate::recording::manifest::RunEnding;
 use crate::recording::{Listing, Recording, Store};
@@ -26,7 +26,7 @@ pub(super) fn run(
     let wanted = WantedChange::parse(wanted, experiment.kind.metric())?;
     let paths = match begun {
         Some((directory, state)) => judged(directory, state),
-        None => recorded(store, experiment.kind)?,
+        None => recorded(store, experiment)?,
     };
     let read = |path: &PathBuf| match Recording::open(path).map_err(Failure::from) {
         Ok(recording) => ControlFlow::Continue(PilotRun::of(&recording, &wanted).map_err(Failure::from)),
@@ -35,7 +35,13 @@ pub(super) fn run(
     let runs = parallel_map::each(&paths, parallel_map::available(), read);
     let spread = PilotSpread::of(runs.into_iter().collect::<Result<_, _>>()?)?;
     let advice = advise(experiment, &spread, wanted.shift());
-    let view = DesignsView { kind: experiment.kind, wanted: &wanted, spread: &spread, advice: &advice };
+    let view = DesignsView {
+        kind: experiment.kind,
+        wanted: &wanted,
+        spread: &spread,
+        advice: &advice,
+        is_single: experiment.conditions.len() == 1,
+    };
     console.data(&designs(&view, console.data_style()))?;
     if spread.probe.is_none() {
         let message = "not all runs of the pilot support this statistic: other lengths of runs cannot be foretold";
@@ -51,14 +57,18 @@ fn judged(directory: &Path, state: &ExperimentState) -> Vec<PathBuf> {
     names.map(|name| runs_directory(directory).join(name)).collect()
 }
 
-/// The recordings of `kind` in `store` that were measured to their end.
-fn recorded(store: &Path, kind: Kind) -> Result<Vec<PathBuf>, Failure> {
+/// The recordings in `store` of the conditions of `experiment` that were measured to their end.
+fn recorded(store: &Path, experiment: &Experiment) -> Result<Vec<PathBuf>, Failure> {
     if !store.is_dir() {
         return Ok(Vec::new());
     }
+    let runs = experiment.conditions.iter().flat_map(|condition| &condition.plan.runs);
+    let conditions: Vec<_> = runs.map(|run| (run.levels(), run.stop)).collect();
     let is_asked = |one: &Listing| {
-        let manifest = one.manifest.as_ref();
-        manifest.is_some_and(|manifest| manifest.kind == kind && manifest.ending == RunEnding::Completed)
+        one.manifest.as_ref().is_some_and(|manifest| {
+            manifest.ending == RunEnding::Completed
+                && conditions.contains(&(manifest.spec.levels(), manifest.spec.stop))
+        })
     };
     Ok(Store::at(store).list()?.into_iter().filter(is_asked).map(|one| one.path).collect())
 }

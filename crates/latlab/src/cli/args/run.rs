@@ -129,8 +129,8 @@ pub struct ResumeArgs {
     pub dry_run: bool,
     /// Print designs that find CHANGE, such as 'p99 3%', by the spread of the runs that exist [default: none]
     ///
-    /// These are the runs of the newest experiment of FILE, or else the recordings of its kind in the store.
-    #[arg(long, value_name = "CHANGE", conflicts_with_all = ["json", "format", "print_unit", "dry_run", "gate"])]
+    /// These are the runs of the newest experiment of FILE, or else the recordings of its conditions in the store.
+    #[arg(long, value_name = "CHANGE", conflicts_with_all = ["json", "format", "print_unit", "dry_run", "gate", "budget"])]
     pub plan: Option<String>,
     /// Begin a new experiment, even if one is unfinished
     #[arg(long, conflicts_with = "force")]
