@@ -79,6 +79,7 @@ simulate REPLICATES="2000":
     LATLAB_REPLICATES={{ REPLICATES }} cargo test --release --package latlab-stats --test stats one_run -- --nocapture --test-threads 1
     LATLAB_REPLICATES={{ REPLICATES }} cargo test --release --package latlab-stats --test stats rare_delays -- --nocapture --include-ignored
     cargo test --release --package latlab-analysis --lib explain::level -- --nocapture --include-ignored
+    LATLAB_REPLICATES={{ REPLICATES }} cargo test --release --package latlab-stats --test stats clock_windows -- --nocapture --include-ignored
     LATLAB_REPLICATES={{ REPLICATES }} cargo test --release --package latlab-measure --lib bounds_of_searches -- --nocapture --include-ignored
     LATLAB_SIMULATE=1 cargo test --release --package latlab-analysis --test comparing --test published -- --nocapture --include-ignored --test-threads 1
 

@@ -112,8 +112,10 @@ impl AvailableFigures {
     }
 
     fn absence_of(&self, metric: Metric) -> Option<FigureAbsence> {
-        let needs_stamps = matches!(metric, Metric::ReflectorDwell | Metric::RoundTripDelayLessDwell);
-        if !self.metrics.contains(&metric) {
+        let is_one_way = Metric::ONE_WAY.contains(&metric);
+        let needs_stamps = is_one_way || matches!(metric, Metric::ReflectorDwell | Metric::RoundTripDelayLessDwell);
+        let is_known = self.metrics.contains(&metric) || (is_one_way && self.kind == Kind::Ping);
+        if !is_known {
             Some(FigureAbsence::Metric)
         } else if self.kind == Kind::Values {
             None

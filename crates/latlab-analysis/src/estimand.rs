@@ -202,6 +202,11 @@ impl Estimand {
         }
     }
 
+    /// Whether it is of one way of probes, and so has the bound of the offset of two clocks.
+    pub(super) fn is_one_way(&self) -> bool {
+        matches!(self, Estimand::Statistic(metric, _) if Metric::ONE_WAY.contains(metric))
+    }
+
     /// The same for runs whose main metric is `main`. Without a metric an estimand is about the round trip, as it is parsed
     /// before any recording is read; here it becomes that metric. A stream has no delays: an estimand with a unit
     /// of time stays, and is absent from its summary.

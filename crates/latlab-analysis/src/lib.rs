@@ -22,6 +22,7 @@ mod host_samples;
 pub mod in_memory;
 mod limits;
 mod metric_sample;
+mod one_way;
 mod outcome;
 mod ping;
 pub mod published;
@@ -44,6 +45,7 @@ pub use gate::{
 };
 pub use host_samples::ClockRates;
 pub use metric_sample::{MetricHistogram, MetricSample};
+pub use one_way::{OneWay, OneWayDelay};
 pub use outcome::{comparison_outcome, ended_run_outcome, run_outcome, summary_outcome, with_gates};
 pub use ping::Window;
 pub use rare_delays::rare_delays;

@@ -113,7 +113,9 @@ impl MetricSample {
             | Metric::WakeupLatency
             | Metric::OfferedRate
             | Metric::DeliveredRate
-            | Metric::Ipdv => false,
+            | Metric::Ipdv
+            | Metric::ForwardDelay
+            | Metric::BackwardDelay => false,
         }
     }
 

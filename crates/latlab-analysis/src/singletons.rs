@@ -99,6 +99,8 @@ const fn definition(metric: Metric) -> Option<Definition> {
             Definition { span: DWELL, finite: &[Fate::Answered, Fate::Late], infinite: &[], ..ROUND_TRIP }
         }
         Metric::OfferedRate | Metric::DeliveredRate | Metric::Delay | Metric::Printed(_) => return None,
+        // Those need the relation of two clocks: analysis/one_way.rs.
+        Metric::ForwardDelay | Metric::BackwardDelay => return None,
     })
 }
 

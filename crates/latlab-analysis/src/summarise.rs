@@ -7,6 +7,7 @@ use super::counts::{Ratios, RunCounts, SendErrors, ShareIntervals};
 use super::executions;
 use super::host_samples::HostAccumulators;
 use super::metric_sample::MetricSample;
+use super::one_way::{OneWay, one_way};
 use super::ping::{Placed, Placements, RunPlacement, SpinStalls, WatchedSlots, Windows, watched_slots};
 use super::singletons::{Singletons, is_on_schedule, sample};
 use super::source::{ProbeSource, RowVisitor, visit_rows};
@@ -60,6 +61,9 @@ fn of_probes<S: ProbeSource>(source: &S, options: &SummaryOptions) -> Result<Sum
     // One sample at a time: each takes 80 MB at ten million probes.
     describe_main(&main, options, &describing, &mut intervals, &mut summary);
     describe_others(source, options, &describing, &mut intervals, &mut summary.metrics)?;
+    if options.one_way && manifest.kind == Kind::Ping {
+        summary.one_way = one_way(source, &describing)?;
+    }
     summary.windows = match windows.map(Windows::finish) {
         Some(None) => {
             let (duration, window) = (counts.duration(), options.judging.window_ns.unwrap_or_default());
@@ -84,6 +88,7 @@ fn of_probes<S: ProbeSource>(source: &S, options: &SummaryOptions) -> Result<Sum
         ..found.run(manifest, &hosts, &counts)
     }
     .caveats();
+    summary.caveats.extend(summary.one_way.as_ref().and_then(OneWay::caveat));
     Ok(summary)
 }
 
@@ -250,6 +255,7 @@ fn of_manifest<S: ProbeSource>(source: &S, counts: &RunCounts) -> Summary {
         executions: None,
         stream: None,
         extremes: None,
+        one_way: None,
         deadline: None,
         window_ns: None,
         windows: Vec::new(),

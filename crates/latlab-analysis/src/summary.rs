@@ -8,6 +8,7 @@ use super::counts::{Counts, Deadline, Ratios};
 use super::estimand::Estimand;
 use super::executions::ExecutionFigures;
 use super::gate::ValueGateResult;
+use super::one_way::OneWay;
 use super::ping::{MAX_WINDOWS, Window};
 use super::stream::StreamFigures;
 use super::wakeup::Wakeups;
@@ -26,17 +27,21 @@ pub struct SummaryOptions {
     pub intervals: bool,
     /// The metrics to describe if they have data; the main metric is always described.
     pub metrics: Vec<Metric>,
+    /// Whether to describe one-way delays.
+    pub one_way: bool,
 }
 
 impl SummaryOptions {
     /// Those of the run itself: every metric, with intervals.
     pub fn of(spec: &RunSpec) -> SummaryOptions {
-        SummaryOptions { judging: spec.judging.clone(), intervals: true, metrics: spec.kind().metrics().to_vec() }
+        let metrics = spec.kind().metrics().to_vec();
+        SummaryOptions { judging: spec.judging.clone(), intervals: true, metrics, one_way: false }
     }
 
     /// Adds the metric and the quantile of `estimand`.
     pub fn include(&mut self, estimand: Estimand) {
         let Estimand::Statistic(metric, statistic) = estimand else { return };
+        self.one_way |= Metric::ONE_WAY.contains(&metric);
         if !self.metrics.contains(&metric) {
             self.metrics.push(metric);
         }
@@ -93,6 +98,8 @@ pub struct Summary {
     pub stream: Option<StreamFigures>,
     /// How bad it can get, or why the run does not say; `None` if it was not asked.
     pub extremes: Option<Result<Extremes, NoExtremes>>,
+    /// Delays of each way, if they were requested and the probes have stamps of both ends.
+    pub one_way: Option<OneWay>,
     /// Misses of the deadline, if one was given.
     pub deadline: Option<Deadline>,
     /// The length of a window, if windows were requested.
@@ -107,6 +114,12 @@ pub struct Summary {
 }
 
 impl Summary {
+    /// Statistics of `metric`, if it has data; of one way the estimate.
+    pub(super) fn described(&self, metric: Metric) -> Option<&Description> {
+        let of_one_way = || Some(&self.one_way.as_ref()?.of(metric)?.estimate);
+        self.metrics.get(&metric).or_else(of_one_way)
+    }
+
     /// Whether no fatal caveat says that the figures must not be trusted (exit code 4).
     pub fn is_trustworthy(&self) -> bool {
         self.caveats.iter().all(|caveat| caveat.severity != Severity::Fatal)

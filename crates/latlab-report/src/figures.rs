@@ -85,7 +85,7 @@ impl Scale {
 }
 
 /// The statistics of runs that have these quantiles, in ascending order; the moments stand behind the minimum.
-fn statistics(quantiles: &[f64], with_moments: bool) -> Vec<Column> {
+pub(super) fn statistics(quantiles: &[f64], with_moments: bool) -> Vec<Column> {
     let moments = [Column::Min, Column::Mean, Column::Stddev].into_iter().filter(|_| with_moments);
     moments.chain(quantiles.iter().copied().map(Column::Quantile)).chain([Column::Max]).collect()
 }
@@ -97,7 +97,7 @@ fn typical(described: &Description) -> Option<f64> {
 }
 
 /// Returns the unit that suits the median of the typical values, so that an outlier does not determine the unit.
-fn unit_of<'a>(described: impl Iterator<Item = &'a Description>) -> TimeUnit {
+pub(super) fn unit_of<'a>(described: impl Iterator<Item = &'a Description>) -> TimeUnit {
     TimeUnit::suiting(middle(described.filter_map(typical)).unwrap_or(1_000.0))
 }
 

@@ -27,6 +27,7 @@ pub mod list;
 pub mod loads;
 pub mod markdown;
 pub mod ministat;
+mod one_way;
 mod over_runs;
 pub mod page;
 pub mod plots;

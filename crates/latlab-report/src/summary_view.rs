@@ -7,7 +7,7 @@ use super::heading::{Headline, are_of_one_kind, heading, names, names_by_conditi
 use super::over_runs::{LEGEND, TableRow};
 use super::quantiles::{explain_marks, say_failed};
 use super::view::{CaveatView, Part, ReportView, Showing, TableView, TextBlock};
-use super::{gates, rare_levels, remarks, stream_tables};
+use super::{gates, one_way, rare_levels, remarks, stream_tables};
 use crate::analysis::{CompatOutput, Kind, Summary, is_routine};
 use crate::diagnostics::Caveat;
 use crate::stats::Description;
@@ -116,6 +116,7 @@ fn tables(summaries: &[Summary], names: &[String], showing: Showing) -> Vec<Tabl
     tables.extend(summaries.iter().zip(names).filter_map(|(summary, name)| by_cpu(summary, name)));
     tables.extend(summaries.iter().zip(names).filter_map(|(summary, name)| windows(summary, name)));
     tables.extend(summaries.iter().zip(names).filter_map(|(summary, name)| rare_levels::table(summary, name)));
+    tables.extend(summaries.iter().zip(names).filter_map(|(summary, name)| one_way::table(summary, name)));
     if summaries.iter().all(|one| one.kind == Kind::Command) {
         say_failed(&mut tables);
     }

@@ -40,6 +40,7 @@ use latlab_terms::{sample, units};
 
 mod chance;
 mod clock_step;
+mod clock_window;
 mod counted;
 mod describe;
 mod extremes;
@@ -63,6 +64,7 @@ mod two_samples;
 
 pub use chance::{Rotated, at_least, rayleigh, resultant, rotated};
 pub use clock_step::clock_step;
+pub use clock_window::{ClockWindow, Exchange, OffsetBound, clock_windows};
 pub use counted::CountedSample;
 pub use describe::{DescribeOptions, DescribedFigure, Description, QuantileEstimate, describe, plain};
 pub use extremes::{Extremes, Level, NoExtremes, Rarity, extremes};

@@ -6,6 +6,8 @@ use latlab_terms::metric::Metric;
 use latlab_terms::sample::{INFINITE, Sample};
 use proptest::prelude::*;
 
+#[path = "stats/clock_windows.rs"]
+mod clock_windows;
 #[path = "stats/one_run.rs"]
 mod one_run;
 #[path = "stats/rare_delays.rs"]

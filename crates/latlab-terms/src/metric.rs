@@ -29,6 +29,10 @@ pub enum Metric {
     DeliveredRate,
     /// Inter-packet delay variation: difference of the round trip delays of two consecutive probes (RFC 3393).
     Ipdv,
+    /// reflector received − sent, by a bound of the offset of the clocks (RFC 7679).
+    ForwardDelay,
+    /// received − reflector sent, likewise.
+    BackwardDelay,
     /// Wall-clock time of an execution of a command: ended − started.
     ElapsedTime,
     /// CPU time of an execution outside of the kernel.
@@ -104,6 +108,8 @@ impl Metric {
             Metric::OfferedRate => ("offered_rate", "offered rate", Rate),
             Metric::DeliveredRate => ("delivered_rate", "delivered rate", Rate),
             Metric::Ipdv => ("ipdv", "inter-packet delay variation (ipdv)", SignedTime),
+            Metric::ForwardDelay => ("forward_delay", "forward delay", SignedTime),
+            Metric::BackwardDelay => ("backward_delay", "backward delay", SignedTime),
             Metric::ElapsedTime => ("elapsed_time", "elapsed time", Time),
             Metric::UserTime => ("user_time", "user CPU time", Time),
             Metric::SystemTime => ("system_time", "system CPU time", Time),
@@ -124,6 +130,9 @@ impl Metric {
         Metric::Pdv,
         Metric::Ipdv,
     ];
+
+    /// The metrics of one way of a probe: they have a bound beside each figure, and stand apart from the others.
+    pub const ONE_WAY: [Metric; 2] = [Metric::ForwardDelay, Metric::BackwardDelay];
 
     /// The metrics of a recording of wake-ups.
     pub const WAKEUP: [Metric; 1] = [Metric::WakeupLatency];
@@ -149,7 +158,7 @@ impl Metric {
 
     /// Those that no user declared.
     pub fn built_in() -> impl Iterator<Item = Metric> {
-        let known = Metric::PING.into_iter().chain(Metric::WAKEUP).chain(Metric::COMMAND);
+        let known = Metric::PING.into_iter().chain(Metric::ONE_WAY).chain(Metric::WAKEUP).chain(Metric::COMMAND);
         known.chain(Metric::STREAM).chain([Metric::Delay])
     }
 

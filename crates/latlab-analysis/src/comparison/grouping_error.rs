@@ -77,6 +77,9 @@ impl Explain for GroupingError {
             GroupingError::Kinds { kinds } => failure
                 .because(join(kinds, |one| format!("{} of {}", one.runs, one.kind.word()), ", "))
                 .hint(format!("choose one: {}", join(kinds, |one| format!("`--kind {}`", one.kind.word()), " or "))),
+            GroupingError::NoMetric { metric, .. } if Metric::ONE_WAY.contains(metric) => failure
+                .because("it has a bound from the offset of two clocks, which more runs do not narrow")
+                .hint("compare `round_trip_delay`; `latlab summary --one-way` shows both ways of each run"),
             GroupingError::NoMetric { kind, known, .. } => {
                 let metrics = known.iter().map(|metric| metric.name()).collect::<Vec<_>>().join(", ");
                 match (kind, known.as_slice()) {

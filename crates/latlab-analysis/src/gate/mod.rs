@@ -53,6 +53,8 @@ pub enum GateReason {
     BothSides,
     /// Values are not all above 0, so that a change is not a share.
     NotPositive,
+    /// The bound of the offset of the clocks contains the limit.
+    ClockBound,
     /// The row was not tested; it has the reason.
     Untested,
     /// Unanswered probes make the change uncertain: some figures are infinite, or the row holds without the losses only.
@@ -78,6 +80,7 @@ impl GateReason {
         match self {
             GateReason::BothSides => "both-sides",
             GateReason::NotPositive => "not-positive",
+            GateReason::ClockBound => "clock-bound",
             GateReason::Untested => "untested",
             GateReason::Losses => "losses",
             GateReason::Unsupported => "unsupported",

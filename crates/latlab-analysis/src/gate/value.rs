@@ -204,6 +204,10 @@ impl ValueGateResult {
         let message = format!("the gate `{}` is undecided", self.gate);
         let other = match self.reason {
             Some(GateReason::Unsupported) => None,
+            Some(GateReason::ClockBound) => Some((
+                "the offset of the clocks is not known well enough",
+                "a path with a shorter round trip, or `--stamps kernel`, narrows the bound",
+            )),
             Some(GateReason::NotSent) => {
                 Some(("1 % or more of the due probes never left", "the fatal caveat has the remedy"))
             }
@@ -277,6 +281,13 @@ impl ValueGate {
         if summary.counts.answered == 0 {
             return unbounded;
         }
+        if let Some((low, high)) = ends_of_one_way(estimand, summary) {
+            let state = self.state_between(low, high);
+            let is_unsupported = estimate.is_some_and(|estimate| !estimate.supported);
+            let why = if is_unsupported { GateReason::Unsupported } else { GateReason::ClockBound };
+            let reason = (state == GateState::Undecided).then_some(why);
+            return ValueGateResult { bounds: (low, high), state, reason, ..unbounded };
+        }
         let is_uncertain = |estimate: &&QuantileEstimate| !estimate.supported && !estimate.is_surely_lost();
         match estimate.filter(is_uncertain).filter(|_| figure != RunFigure::Nothing) {
             Some(QuantileEstimate { lower_bound, interval, .. }) => {
@@ -343,7 +354,9 @@ impl ValueGate {
         };
         let is_bare = |reason| matches!(reason, Some(GateReason::Unanswered | GateReason::NothingToJudge));
         let bare = runs.iter().find(|(_, result)| is_bare(result.reason));
-        if let Some(run) = bare.or(Some(&runs[0]).filter(|_| runs.len() == 1)) {
+        // More runs do not narrow the bound of a clock: the worst one decides.
+        let worst = runs.iter().max_by_key(|(_, result)| result.state).filter(|(_, worst)| worst.estimand.is_one_way());
+        if let Some(run) = bare.or(worst).or(Some(&runs[0]).filter(|_| runs.len() == 1)) {
             return JudgedRuns { runs: runs.len(), ..alone(run) };
         }
         let mut blocks: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
@@ -424,12 +437,26 @@ fn is_short(estimand: Estimand, summary: &Summary) -> bool {
     statistic.quantile().is_some_and(|q| !is_supported(q, n))
 }
 
+/// Between what lies a figure of one way by the bound of the clocks, and if the quantile is not supported by its interval too. A
+/// missing end is not known. `None` of other figures, and without any.
+fn ends_of_one_way(estimand: Estimand, summary: &Summary) -> Option<(Option<f64>, Option<f64>)> {
+    let Estimand::Statistic(metric, statistic) = estimand else { return None };
+    let delay = summary.one_way.as_ref()?.of(metric)?;
+    let value = statistic.figure(&delay.estimate).value()?;
+    let own = delay.estimate.quantiles.iter().find(|own| Some(own.q) == statistic.quantile() && !own.supported);
+    let ends = own.map_or((Some(value), Some(value)), |own| (own.lower_bound, own.interval.and_then(|it| it.high)));
+    // The bound of a standard deviation is not known: errors of the offset may add to it or hide it.
+    let bound = delay.bound(|described| statistic.figure(described).value());
+    let bound = bound.filter(|_| statistic != Statistic::Stddev);
+    Some((ends.0.zip(bound).map(|(low, bound)| low - bound), ends.1.zip(bound).map(|(high, bound)| high + bound)))
+}
+
 /// The figure of `estimand` in `summary`, and its estimate if it is a quantile.
 fn figure_of(estimand: Estimand, summary: &Summary) -> (RunFigure, Option<&QuantileEstimate>) {
     let of = if summary.kind == Kind::Command { Statistic::figure_of_executions } else { Statistic::figure };
     match estimand {
         Estimand::Ratio(ratio) => (RunFigure::of(summary.ratios.get(ratio)), None),
-        Estimand::Statistic(metric, statistic) => match summary.metrics.get(&metric) {
+        Estimand::Statistic(metric, statistic) => match summary.described(metric) {
             None => (RunFigure::Nothing, None),
             Some(described) => {
                 let own = |estimate: &&QuantileEstimate| Some(estimate.q) == statistic.quantile();

@@ -7,9 +7,9 @@ mod wakeups;
 
 use serde_json::{Map, Value, json};
 
-use super::gates;
 use super::rare_levels;
 use super::view::Showing;
+use super::{gates, one_way};
 use crate::analysis::{Kind, Summary, Window};
 use crate::metric::Metric;
 use crate::stats::Description;
@@ -63,6 +63,7 @@ fn document(summary: &Summary, showing: Showing) -> Value {
         "search": streams::search(summary),
         "stages": streams::stages(summary),
         "extremes": summary.extremes.as_ref().map(rare_levels::document),
+        "one_way": summary.one_way.as_ref().map(one_way::document),
         "gates": (!summary.gates.is_empty()).then(|| gates::documents(&summary.gates)),
         "loads": summary.loads,
         "instrument": summary.instrument,
@@ -84,6 +85,7 @@ fn document(summary: &Summary, showing: Showing) -> Value {
             "search",
             "stages",
             "extremes",
+            "one_way",
             "gates",
         ],
     )

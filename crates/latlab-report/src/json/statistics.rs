@@ -20,7 +20,7 @@ pub(crate) fn without_nulls(mut object: Value, keys: &[&str]) -> Value {
     object
 }
 
-pub(super) fn delays(described: &Description) -> Value {
+pub(crate) fn delays(described: &Description) -> Value {
     statistics(described, "ns", 1.0)
 }
 

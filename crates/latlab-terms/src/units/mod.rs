@@ -3,4 +3,4 @@
 pub mod human;
 pub mod time;
 
-pub use time::{Nanos, ReflectorClock, SenderClock, Stamp};
+pub use time::{ClockPair, Nanos, ReflectorClock, SenderClock, SpanRange, Stamp};

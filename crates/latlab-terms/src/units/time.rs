@@ -145,6 +145,43 @@ impl<C> Sub<Nanos> for Stamp<C> {
     }
 }
 
+/// What two clocks show at one instant, and how far this may be off: the only way from a stamp of one to a stamp of the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClockPair {
+    pub near: Stamp<SenderClock>,
+    pub far: Stamp<ReflectorClock>,
+    pub bound: Nanos,
+}
+
+/// A span from a stamp of one clock to one of another: its estimate and how far this may be off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SpanRange {
+    pub middle: Nanos,
+    pub bound: Nanos,
+}
+
+impl ClockPair {
+    /// The span from the sender to the reflector, near the instant of the pair.
+    pub fn forward(self, sent: Stamp<SenderClock>, received: Stamp<ReflectorClock>) -> SpanRange {
+        SpanRange { middle: (received - self.far) - (sent - self.near), bound: self.bound }
+    }
+
+    /// The span from the reflector back to the sender, near the instant of the pair.
+    pub fn backward(self, sent: Stamp<ReflectorClock>, received: Stamp<SenderClock>) -> SpanRange {
+        SpanRange { middle: (received - self.near) - (sent - self.far), bound: self.bound }
+    }
+}
+
+impl SpanRange {
+    pub fn low(self) -> Nanos {
+        self.middle - self.bound
+    }
+
+    pub fn high(self) -> Nanos {
+        self.middle + self.bound
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -161,5 +198,14 @@ mod tests {
     fn spans_saturate_instead_of_wrapping() {
         assert_eq!(Nanos::MAX + Nanos(1), Nanos::MAX);
         assert_eq!(Nanos::from_secs(9_000_000_000).saturating_mul(9), Nanos::MAX);
+    }
+
+    #[test]
+    fn spans_between_two_clocks_have_a_bound() {
+        let (near, far) = (Stamp::<SenderClock>::from_nanos(5_000), Stamp::<ReflectorClock>::from_nanos(905_000));
+        let pair = ClockPair { near, far, bound: Nanos(40) };
+        let forward = pair.forward(near - Nanos(100), far + Nanos(200));
+        assert_eq!((forward.low(), forward.middle, forward.high()), (Nanos(260), Nanos(300), Nanos(340)));
+        assert_eq!(pair.backward(far - Nanos(7), near + Nanos(3)), SpanRange { middle: Nanos(10), bound: Nanos(40) });
     }
 }

@@ -161,7 +161,7 @@ pub(super) fn bins(run: &ExportedRun, metric: Metric, valueless: &mut ValuelessR
 /// Counts and duration of a run, without the figures that take time.
 fn counted_run(recording: &Recording) -> Result<Summary, Failure> {
     let judging = recording.manifest().spec.judging.clone();
-    Ok(summarise(recording, &SummaryOptions { judging, intervals: false, metrics: Vec::new() })?)
+    Ok(summarise(recording, &SummaryOptions { judging, intervals: false, metrics: Vec::new(), one_way: false })?)
 }
 
 /// The tag of each run: the levels in which the conditions differ, which runs of one condition share; the name of the run if all

@@ -373,7 +373,7 @@ fn read_run(path: &Path, count: usize, metric: Option<Metric>, job: &ReportJob) 
     let judging = job.judging.over(None, &manifest.spec.judging)?;
     let half = judging.half;
     let metrics = measure_and_report::metrics(false).into_iter().chain([metric]).collect();
-    let options = SummaryOptions { judging, intervals: count <= RUNS_WITH_INTERVALS, metrics };
+    let options = SummaryOptions { judging, intervals: count <= RUNS_WITH_INTERVALS, metrics, one_way: false };
     let summary = Summary { metric, ..summarise(&recording, &options)? };
     let explanation = if count <= RUNS_WITH_INTERVALS { explain(&recording, defaults::WORST_EPISODES)? } else { None };
     let page = RunOnPage { summary, explanation, facts: ReportedRun::of(manifest), half };

@@ -46,6 +46,7 @@ pub(super) fn run(typed: &SummaryArgs, console: &Console) -> Result<Outcome, Fai
             judging,
             intervals: !typed.no_intervals,
             metrics: measure_and_report::metrics(typed.json.json || every_metric),
+            one_way: typed.one_way,
         };
         gates.include(&mut options);
         if typed.plots.plot {
@@ -99,10 +100,11 @@ fn note_unused(typed: &SummaryArgs, summaries: &[Summary], console: &Console) {
     let has_round_trips = |one: &Summary| one.metrics.contains_key(&Metric::RoundTripDelay);
     let judging = &typed.judging;
     type HasEffect = fn(&Summary) -> bool;
-    let options: [(bool, HasEffect, &str); 5] = [
+    let options: [(bool, HasEffect, &str); 6] = [
         (judging.window.is_some(), has_instants, "`--window` divides runs of `ping`, `wakeup` and `command`"),
         (judging.deadline.is_some(), |one| one.deadline.is_some(), "`--deadline` is not of streams"),
         (typed.extremes, |one| one.extremes.is_some(), "`--extremes` is of round trips, wake-ups and imported values"),
+        (typed.one_way, |one| one.one_way.is_some(), "`--one-way` is of probes with stamps of both ends"),
         (judging.half, has_round_trips, "`--half` is of round trips"),
         (typed.like.like.is_some(), |one| one.stream.is_some(), "`--like` repeats the output of a tool for streams"),
     ];

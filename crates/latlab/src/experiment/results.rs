@@ -321,7 +321,7 @@ impl ReportReader<'_> {
             window_ns: None,
             ..recording.manifest().spec.judging.clone()
         };
-        Ok(summarise(&recording, &SummaryOptions { judging, intervals: false, metrics: vec![metric] })?)
+        Ok(summarise(&recording, &SummaryOptions { judging, intervals: false, metrics: vec![metric], one_way: false })?)
     }
 
     fn by_row(&self, published: &'static Published) -> Result<RunsByRow, Failure> {
@@ -456,7 +456,7 @@ impl ReportReader<'_> {
 fn gated_summary(path: &Path, gates: &ValueGates) -> Result<Summary, Failure> {
     let recording = Recording::open(path)?;
     let judging = SummaryDefaults { window_ns: None, ..recording.manifest().spec.judging.clone() };
-    let mut options = SummaryOptions { judging, intervals: true, metrics: Vec::new() };
+    let mut options = SummaryOptions { judging, intervals: true, metrics: Vec::new(), one_way: false };
     gates.include(&mut options);
     let mut summary = summarise(&recording, &options)?;
     let available = AvailableFigures::of_recorded(&recording, options.judging.deadline_ns)?;

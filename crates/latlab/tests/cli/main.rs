@@ -39,6 +39,7 @@ mod load;
 mod loopback_matrix;
 mod ministat;
 mod net_load;
+mod one_way;
 mod output;
 mod ping;
 mod ping_with_wakeup;

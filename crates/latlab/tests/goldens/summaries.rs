@@ -38,9 +38,10 @@ fn each() -> Case {
     Case { name: "summary/each".into(), inputs: named(&folders, ""), lines }
 }
 
-/// The text of every form.
+/// The text of every form, and delays of one way.
 fn forms() -> Vec<String> {
-    recordings("forms").into_iter().map(|name| format!("summary {name}")).collect()
+    let texts = recordings("forms").into_iter().map(|name| format!("summary {name}"));
+    texts.chain(lines_of(ONE_WAY)).collect()
 }
 
 /// Damaged recordings are refused in the same words by every command.
@@ -101,6 +102,13 @@ summary loaded netload lab far tcp poisson refused
 ~ summary loaded netload lab far tcp poisson refused --half --no-intervals
 ";
 
+const ONE_WAY: &str = "
+summary far
+~ summary far --one-way --gate 'forward_delay p90 <= 64us' --gate 'backward_delay mean <= 1ms'
+summary lab far --one-way
+valid:one_way summary far --one-way --json
+";
+
 const OLD: &str = "
 summary 1.0-finished
 ~ summary 1.1-finished
@@ -134,6 +142,7 @@ summary closed
 ~ summary closed -q
 ~ summary closed -v
 ~ summary closed --half
+~ summary closed --one-way
 ~ summary closed --window 5ms
 ~ summary closed --deadline 50us
 ~ summary closed --quantiles 0.01,0.25,0.5,0.75,0.9,0.999

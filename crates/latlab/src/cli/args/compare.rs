@@ -194,6 +194,9 @@ pub struct SummaryArgs {
     pub judging: JudgingArgs,
     #[command(flatten)]
     pub like: CompatOutputArgs,
+    /// Show the delays there and back with a bound
+    #[arg(long)]
+    pub one_way: bool,
     /// Leave the intervals out: they take longer than everything else
     #[arg(long)]
     pub no_intervals: bool,
