@@ -4,7 +4,6 @@
 use std::ops::Range;
 
 use super::source::{ProbeSource, RowVisitor, for_each_measured, value_at, visit_rows};
-use crate::diagnostics::{Caveat, Severity};
 use crate::facts::{ClockAnchor, ClockDiscipline, HostFacts};
 use crate::metric::Metric;
 use crate::probe::Fate;
@@ -14,7 +13,7 @@ use crate::sample::Sample;
 use crate::stats::{ClockWindow, DescribeOptions, Description, Exchange, clock_windows, describe};
 use crate::units::{ClockPair, Nanos, ReflectorClock, SenderClock, SpanRange, Stamp};
 
-/// Delays of one way.
+/// The delays of one way, with what the bound of the clocks leaves open.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OneWayDelay {
     /// With the offset in the middle of its bound.
@@ -26,7 +25,7 @@ pub struct OneWayDelay {
     pub variation: Description,
 }
 
-/// Delays there and back.
+/// The delays there and back, and what the clocks leave open.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OneWay {
     pub forward: OneWayDelay,
@@ -42,19 +41,6 @@ pub struct OneWay {
 }
 
 impl OneWay {
-    /// That what the hosts state cannot be, if so.
-    pub(super) fn caveat(&self) -> Option<Caveat> {
-        (self.stated == Some(false)).then(|| {
-            Caveat::new(
-                Severity::Note,
-                "clocks-disagree",
-                "the hosts' clocks differ by more than both state as their largest error",
-                "one-way delays rest on the probes alone",
-                "see whether both hosts have one source of time (`chronyc tracking`)",
-            )
-        })
-    }
-
     /// The delays of `metric`; `None` of the others.
     pub fn of(&self, metric: Metric) -> Option<&OneWayDelay> {
         match metric {
@@ -353,8 +339,6 @@ mod tests {
         assert!((10_000.0..10_500.0).contains(&bound(&agreed)), "{}", bound(&agreed));
         assert!((mean(&agreed) - 14_000.0).abs() < 20.0, "{}", mean(&agreed));
         assert_eq!((contradicted.stated, bound(&contradicted)), (Some(false), bound(&alone)));
-        let codes = [&alone, &agreed, &contradicted].map(|one| one.caveat().map(|caveat| caveat.code));
-        assert_eq!(codes, [None, None, Some("clocks-disagree".into())]);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use super::counts::{Ratios, RunCounts, SendErrors, ShareIntervals};
 use super::executions;
 use super::host_samples::HostAccumulators;
 use super::metric_sample::MetricSample;
-use super::one_way::{OneWay, one_way};
+use super::one_way::one_way;
 use super::ping::{Placed, Placements, RunPlacement, SpinStalls, WatchedSlots, Windows, watched_slots};
 use super::singletons::{Singletons, is_on_schedule, sample};
 use super::source::{ProbeSource, RowVisitor, visit_rows};
@@ -88,7 +88,6 @@ fn of_probes<S: ProbeSource>(source: &S, options: &SummaryOptions) -> Result<Sum
         ..found.run(manifest, &hosts, &counts)
     }
     .caveats();
-    summary.caveats.extend(summary.one_way.as_ref().and_then(OneWay::caveat));
     Ok(summary)
 }
 

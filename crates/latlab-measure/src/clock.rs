@@ -73,7 +73,7 @@ impl RealtimeOffset {
         holds
     }
 
-    /// `realtime_ns` on CLOCK_MONOTONIC.
+    /// The stamp on CLOCK_MONOTONIC of what was stamped `realtime_ns` on CLOCK_REALTIME.
     #[inline]
     pub fn to_monotonic<C>(self, realtime_ns: i64) -> Stamp<C> {
         Stamp::from_nanos(realtime_ns - self.offset_ns)

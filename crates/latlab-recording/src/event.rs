@@ -94,9 +94,9 @@ pub enum SpoolEvent {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProbeStamps {
     pub seq: Seq,
-    /// Before the queueing discipline.
+    /// When the kernel gave it to the queueing discipline.
     pub tx_sched: Option<Stamp<SenderClock>>,
-    /// In the driver.
+    /// When the driver was about to give it to the device.
     pub tx_software: Option<Stamp<SenderClock>>,
     /// From the reflector's send stamp to the stamp of its driver.
     pub reflector_tx_lag: Option<Nanos>,

@@ -73,7 +73,10 @@ fn legend(one_way: &OneWay) -> String {
     let bound = match (one_way.one_clock, one_way.stated) {
         (true, _) => "both ends read one clock",
         (false, Some(true)) => "± is the largest error: probes and hosts confine the offset of the clocks",
-        (false, _) => "± is the largest error: the probes confine the offset of the clocks",
+        (false, Some(false)) => {
+            "± is the largest error by the probes alone: they contradict what both hosts state of their clocks"
+        }
+        (false, None) => "± is the largest error: the probes confine the offset of the clocks",
     };
     let without = match one_way.without_bound {
         0 => String::new(),

@@ -10,7 +10,7 @@ const SHIFTS: usize = 1_999;
 /// A statistic, and its share of chance.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rotated {
-    /// Without a shift.
+    /// The statistic of the labels without a shift.
     pub observed: f64,
     /// The mean over the shifts.
     pub expected: f64,

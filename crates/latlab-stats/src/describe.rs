@@ -10,7 +10,7 @@ use crate::sample::{INFINITE, Sample};
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct QuantileEstimate {
-    /// In (0, 1).
+    /// Its probability, inside of (0, 1).
     pub q: f64,
     /// Linear interpolation between order statistics (type 7); `None` if it is infinite.
     pub value: Option<f64>,
@@ -31,7 +31,7 @@ pub struct QuantileEstimate {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Description {
     pub n: u64,
-    /// Infinite singletons.
+    /// Singletons that are infinite: no answer came.
     pub lost: u64,
     /// Smallest finite singleton. This and the next three are of finite singletons only; `None` without any.
     pub min: Option<f64>,

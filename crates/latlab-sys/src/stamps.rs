@@ -13,7 +13,7 @@ use crate::{length, socket};
 /// Where the kernel stamps datagrams that leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TransmitPoint {
-    /// Before the queueing discipline.
+    /// Before the queueing discipline of the interface.
     Queue,
     /// In the driver, before the device takes it.
     Driver,
@@ -25,7 +25,6 @@ pub struct TransmitStamp {
     /// Counts the datagrams that the socket has sent since [`request`], from 0.
     pub number: u32,
     pub point: TransmitPoint,
-    /// On CLOCK_REALTIME.
     pub realtime_ns: i64,
 }
 

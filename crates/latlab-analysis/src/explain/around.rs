@@ -16,7 +16,6 @@ const NAMED: usize = 2;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HostSignal {
-    /// Per second.
     Interrupts,
     Softirqs,
     ContextSwitches,

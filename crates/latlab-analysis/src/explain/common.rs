@@ -60,7 +60,7 @@ pub struct CommonCause {
     /// Episodes that were tested, and those that have it; `None` of a period.
     pub episodes: u64,
     pub hits: Option<u64>,
-    /// Expected by chance.
+    /// How many of the episodes chance alone would give it.
     pub expected: Option<f64>,
     /// `None` where the data cannot answer, as of a period of the schedule.
     pub p_value: Option<f64>,

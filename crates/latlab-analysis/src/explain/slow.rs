@@ -171,7 +171,7 @@ pub struct WorstEpisode {
     pub start_ns: i64,
     pub seq: u64,
     pub delay_ns: i64,
-    /// Consecutive slow probes.
+    /// The number of consecutive slow probes in it.
     pub probes: u64,
     /// The stage that is the most beyond its median; `None` of a probe that lacks a stamp, and of wake-ups.
     pub stage: Option<&'static str>,

@@ -48,7 +48,7 @@ pub struct Stage {
     /// What it depends on, and so what to do about it.
     #[serde(skip)]
     pub subject: StageSubject,
-    /// Columns of the recording.
+    /// Columns of `probes.parquet` in which it begins and ends.
     pub from: &'static str,
     pub to: &'static str,
     /// Whether the time that the reflector had the probe is taken out of it: its stamps are of another clock.
@@ -84,7 +84,6 @@ pub enum StageSubject {
     PeerProcess,
     PeerReply,
     Wakeup,
-    /// Several of them.
     Path,
 }
 

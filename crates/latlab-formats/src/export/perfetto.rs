@@ -7,11 +7,10 @@ use std::io::{self, Write};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Track(u64);
 
-/// What a track shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TrackKind {
     Slices,
-    /// Values in this unit.
+    /// Values with this unit behind them.
     Counter(&'static str),
 }
 

@@ -12,7 +12,7 @@ use crate::diagnostics::Failure;
 use crate::units::human::{meant, nearest};
 
 /// Names reserved for later versions, so that they are not reported as misspelled.
-const LATER: [&str; 2] = ["--stamps", "--offload"];
+const LATER: [&str; 3] = ["--stamps", "--trace", "--offload"];
 
 /// Options of other tools by command, and what has their meaning here.
 const OF_OTHER_TOOLS: [(&str, &str, &str); 10] = [

@@ -60,10 +60,8 @@ pub(super) fn run(typed: &SummaryArgs, console: &Console) -> Result<Outcome, Fai
             experiment.into_iter().for_each(|experiment| _ = unjudged.remove(experiment));
             recorded.last().into_iter().for_each(|(_, available)| gates.judge(&mut summary, available));
         }
-        if typed.json.json {
-            // In text the warning on stderr stands beside the summaries.
-            summary.caveats.extend(missing_runs(&missing));
-        }
+        // In text the warning on stderr stands beside the summaries.
+        summary.caveats.extend(missing_runs(&missing).into_iter().filter(|_| typed.json.json));
         if !missing.is_empty() {
             summary.gates.iter_mut().for_each(ValueGateResult::break_over_missing_runs);
         }

@@ -6,7 +6,6 @@ use clap::Args;
 
 use super::{JsonArgs, VerbosityArgs};
 
-/// `latlab explain`.
 #[derive(Clone, Debug, Args)]
 pub struct ExplainArgs {
     /// Recordings of `ping` or `wakeup`: directories, or names or short ids in the store
