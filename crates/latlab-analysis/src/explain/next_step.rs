@@ -4,7 +4,6 @@ use serde::Serialize;
 
 use super::common::{CommonCause, CommonTest};
 use super::stages::{StageShares, StageSubject};
-use crate::facts::CommandLine;
 use crate::plan::{TransportKind, WaitMode};
 use crate::recording::manifest::Manifest;
 
@@ -36,7 +35,7 @@ impl NextStep {
     ) -> NextStep {
         let spec = &manifest.spec;
         // The runs of an experiment are of `latlab run`, which has no such options.
-        let line = manifest.command.as_ref().map(CommandLine::in_shell);
+        let line = manifest.command.as_ref().map(|line| line.for_another().in_shell());
         let of_kind = line.filter(|line| line.starts_with(&format!("latlab {} ", manifest.kind.word())));
         let target = if manifest.kind.has_target() { format!(" {}", spec.target) } else { String::new() };
         let measured = of_kind.unwrap_or_else(|| format!("latlab {}{target}", manifest.kind.word()));

@@ -30,7 +30,7 @@ fn each_state_of_a_recording_is_listed() {
     let running = Latlab::at(home.path()).line("ping -d 50s -i 2ms --warmup 0").start();
     let pid = running.pid().as_raw_nonzero().get();
     // A run that is killed before its first event is written is damaged.
-    wait_until("the run was under way", || spool_bytes(home.path()) > 0);
+    wait_until("the run was under way", || spool_bytes(home.path()) > 128);
     let listed = list(home.path());
     assert_eq!(states(&listed), ["measuring"]);
     assert_eq!(listed[0]["reason"], format!("by process {pid}"));
@@ -245,7 +245,7 @@ fn what_is_measured_is_never_removed() {
     let home = tempfile::tempdir().expect("a temporary directory");
     let running = Latlab::at(home.path()).line("ping -d 50s -i 2ms --warmup 0 --tag build=a").start();
     let has_tag = || list(home.path()).first().is_some_and(|it| it["condition"]["tags"]["build"] == "a");
-    wait_until("the run was under way", || spool_bytes(home.path()) > 0 && has_tag());
+    wait_until("the run was under way", || spool_bytes(home.path()) > 128 && has_tag());
     let prune = || Latlab::at(home.path()).line("list --prune --yes --tag build=a");
     prune().stdout(contains("nothing to remove")).stderr(contains("still measures")).success();
     running.signal(Signal::INT);
