@@ -287,6 +287,7 @@ impl ReflectorSocket for UdpReflector {
             self.stamping = if terms.stamped { Stamping::request(fd, false).ok() } else { None };
             if self.stamping.is_none() {
                 let _ = stamps::end(fd);
+                while stamps::next_transmitted(fd).is_some() {}
             }
         }
         // A kernel before 5.0 merges nothing: batches then cost a little more and are still correct.

@@ -6,10 +6,12 @@ use std::time::Duration;
 
 use latlab::probe::{Fate, ProbeRecord};
 use latlab::units::Stamp;
+use rustix::process::Signal;
 
-use crate::harness::{Latlab, contains, empty};
+use crate::harness::{Latlab, contains, empty, wait_until};
 use crate::lab::privileged;
-use crate::store::{only_recording, open};
+use crate::serve::serve;
+use crate::store::{only_recording, open, spool_bytes};
 
 /// The stamps of a probe in the order of its way, in ns; absent ones are left out.
 fn way(row: &ProbeRecord) -> Vec<i64> {
@@ -76,6 +78,21 @@ fn an_echo_leaves_the_stamps_of_this_host() {
     let answered: Vec<&ProbeRecord> = rows.iter().filter(|row| row.fate == Fate::Answered).collect();
     assert!(!answered.is_empty() && answered.iter().all(|row| way(row).len() == 5 && way(row).is_sorted()));
     echoing.join().expect("no panic");
+}
+
+/// Stamps that are not read take up the receive buffer of the reflector's socket.
+#[test]
+fn a_session_with_stamps_that_falls_silent_does_not_stop_the_answers_to_others() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let (_serving, address) = serve(home.path(), "");
+    let line = format!("ping {address} -i 5ms -d 50s --warmup 0 --stamps kernel");
+    let stamped = Latlab::at(home.path()).line(&line).start();
+    wait_until("it was answered", || spool_bytes(home.path()) > 64 * 20);
+    stamped.signal(Signal::KILL);
+    stamped.killed_by(Signal::KILL);
+    let line = format!("ping {address} -n 15000 -d 60s --no-record --json");
+    let plain = Latlab::at(home.path()).line(&line).start().exits_with_one_of(&[0, 4]).json();
+    assert_eq!(plain["answered"], 15_000, "{plain:#}");
 }
 
 #[test]

@@ -164,7 +164,10 @@ impl<S: ReflectorSocket, C: Clock, F: Fn() -> Option<u16>> Receiver<'_, S, C, F>
                             self.reflector.take_back_down();
                             max_wait = FULL_BUFFER_WAIT;
                         }
-                        sent => self.count(sent),
+                        sent => {
+                            self.count(sent);
+                            self.read_stamps();
+                        }
                     }
                 }
                 DownDue::In(span) => max_wait = span,
@@ -225,9 +228,18 @@ impl<S: ReflectorSocket, C: Clock, F: Fn() -> Option<u16>> Receiver<'_, S, C, F>
         pending.add_stamps(passages.arrival(self.socket.kernel_received_ns()), passages.take(probe.0));
         let sent = now(self.clock);
         let bytes = pending.seal(sent, cpu, datagram);
-        self.send(&datagram[..bytes], to);
+        let replied = self.socket.reply(&datagram[..bytes], to);
+        self.count(replied);
+        if let Some(number) = self.socket.last_number() {
+            self.passages.sent(number, probe, sent);
+        }
+        self.read_stamps();
+    }
+
+    /// Takes the stamps of what has left, after every reply: in the error queue they take up the receive buffer.
+    #[inline]
+    fn read_stamps(&mut self) {
         let Some(number) = self.socket.last_number() else { return };
-        self.passages.sent(number, probe, sent);
         while let Some(stamp) = self.socket.next_transmitted() {
             self.passages.left(stamp);
             if stamp.number == number {
@@ -258,6 +270,7 @@ impl<S: ReflectorSocket, C: Clock, F: Fn() -> Option<u16>> Receiver<'_, S, C, F>
     fn send(&mut self, datagram: &[u8], to: SocketAddr) {
         let sent = self.socket.reply(datagram, to);
         self.count(sent);
+        self.read_stamps();
     }
 
     #[inline]
