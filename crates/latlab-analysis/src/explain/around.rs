@@ -5,10 +5,13 @@ use serde::Serialize;
 use crate::facts::{CpuReadings, HostSample};
 use crate::plan::Side;
 use crate::source::ProbeSource;
+use crate::units::Nanos;
 
 /// A signal is unusual from so many times its median on, and among the highest twentieth of the run.
 const UNUSUAL: f64 = 2.0;
 const HIGHEST: f64 = 0.95;
+/// The shortest time between two samples of which one is compared with the other.
+const SHORTEST: Nanos = Nanos::from_millis(50);
 /// The most signals that are named of a moment.
 const NAMED: usize = 2;
 
@@ -82,6 +85,10 @@ impl HostSeries {
                 return;
             }
             fastest_khz = sample.cpus.iter().filter_map(|(_, cpu)| cpu.frequency_khz).fold(fastest_khz, i64::max);
+            // In a shorter time ticks of the kernel's counters make rates of their own.
+            if before.as_ref().is_some_and(|before| sample.start_ns - before.start_ns < SHORTEST.0) {
+                return;
+            }
             match &before {
                 Some(before) => series.intervals.push((sample.start_ns, signals(before, sample, fastest_khz))),
                 None => series.start_ns = sample.start_ns,

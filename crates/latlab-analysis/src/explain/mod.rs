@@ -43,8 +43,10 @@ pub struct Explanation {
     pub recording: String,
     /// `ping` or `wakeup`.
     pub kind: &'static str,
-    /// Measured probes with an answer in time, or wake-ups.
+    /// Measured probes with an answer, late ones included, or wake-ups.
     pub answered: u64,
+    /// Measured probes without an answer, of which nothing else is said.
+    pub lost: u64,
     pub median_ns: i64,
     pub p99_ns: i64,
     pub worst_ns: i64,
@@ -89,6 +91,7 @@ pub fn explain<S: ProbeSource>(source: &S, worst: usize) -> Result<Option<Explan
         recording: source.location(),
         kind: manifest.kind.word(),
         answered: rows.len() as u64,
+        lost: rows.lost,
         placement: placements.and_then(Placements::finish).map(|placed| placed.words()).filter(|it| !it.is_empty()),
         ..Explanation::default()
     };

@@ -4,13 +4,14 @@ use serde::Serialize;
 
 use super::common::{CommonCause, CommonTest};
 use super::stages::{StageShares, StageSubject};
-use crate::plan::{TransportKind, WaitMode};
+use crate::plan::{Target, TransportKind, WaitMode};
 use crate::recording::manifest::Manifest;
 
 /// What to do next, and why.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct NextStep {
     pub why: String,
+    /// A command, or what is added to that of the run: `--wait spin`.
     pub command: String,
 }
 
@@ -34,18 +35,12 @@ impl NextStep {
         is_stamped: bool,
     ) -> NextStep {
         let spec = &manifest.spec;
-        // The runs of an experiment are of `latlab run`, which has no such options.
-        let line = manifest.command.as_ref().map(|line| line.for_another().in_shell());
-        let of_kind = line.filter(|line| line.starts_with(&format!("latlab {} ", manifest.kind.word())));
-        let target = if manifest.kind.has_target() { format!(" {}", spec.target) } else { String::new() };
-        let measured = of_kind.unwrap_or_else(|| format!("latlab {}{target}", manifest.kind.word()));
-        let with = |why: &str, options: &str| NextStep { why: why.into(), command: format!("{measured} {options}") };
         let own = |why: &str, command: &str| NextStep { why: why.into(), command: command.into() };
         if spec.import().is_some() {
             return own("the log says when and how long, but not where", "latlab ping TARGET --stamps kernel");
         }
         if spec.wakeup().is_some() {
-            return with(
+            return own(
                 "a setting of this host may be the reason: each remedy is tried and measured",
                 "--try-remedies",
             );
@@ -58,28 +53,36 @@ impl NextStep {
         };
         let is_unpinned = spec.here.cpu.is_none() && spec.target.is_this_host();
         if is_unpinned && common.iter().any(|cause| cause.is_claimed && is_of_cpus(cause.test)) {
-            return with("the CPUs of the ends matter: pin them", "--cpu 0 --peer-cpu 1");
+            return own("the CPUs of the ends matter: pin them", "--cpu 0 --peer-cpu 1");
         }
         if !is_stamped
             && spec.transport() == Some(TransportKind::Udp)
             && spec.ping().is_some_and(|it| it.stamps.is_none())
         {
-            return with("stamps of the kernels divide the path", "--stamps kernel");
+            return own("stamps of the kernels divide the path", "--stamps kernel");
         }
         let most = |one: &&StageShares, other: &&StageShares| one.excess_ns.total_cmp(&other.excess_ns);
         let subject = stages.iter().max_by(most).map(|stage| stage.stage.subject);
         let Some((_, why, step)) = REMEDIES.iter().find(|(own, ..)| Some(*own) == subject) else {
             return own("something of this host may disturb", "latlab doctor");
         };
-        let spins = spec.here.wait == WaitMode::Spin;
+        let is_peer =
+            matches!(subject, Some(StageSubject::PeerWakeup | StageSubject::PeerProcess | StageSubject::PeerReply));
+        let is_set = match *step {
+            "--wait spin" => spec.here.wait == WaitMode::Spin,
+            "--fifo 80" => spec.here.fifo.is_some(),
+            _ => false,
+        };
+        // Options are of both ends, but for a reflector that somebody else has started.
         match *step {
-            "--wait spin" if spins => own(why, "latlab doctor"),
-            "--fifo 80" if spec.here.fifo.is_some() => own(why, "latlab doctor"),
-            step if step.starts_with("--") => with(why, step),
-            "latlab doctor TARGET" if !spec.target.is_this_host() => {
+            step if step.starts_with("--") && is_peer && matches!(spec.target, Target::Host { .. }) => {
+                own(why, &format!("latlab serve {step}"))
+            }
+            step if step.starts_with("--") && !is_set => own(why, step),
+            step if (step.starts_with("--") || step.ends_with(" TARGET")) && !spec.target.is_this_host() && is_peer => {
                 own(why, &format!("latlab doctor {}", spec.target))
             }
-            "latlab doctor TARGET" => own(why, "latlab doctor"),
+            step if step.starts_with("--") || step.ends_with(" TARGET") => own(why, "latlab doctor"),
             step => own(why, step),
         }
     }

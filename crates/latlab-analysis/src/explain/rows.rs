@@ -23,6 +23,8 @@ pub(super) struct Rows {
     pub(super) present: [u64; STAMPS.len()],
     /// How many have the reflector's instants between those of the sender, as on one clock.
     nested: u64,
+    /// Probes without an answer.
+    pub(super) lost: u64,
     /// The CPUs to which both ends were pinned: their rows may lack them.
     pins: [Option<u16>; 3],
 }
@@ -37,6 +39,7 @@ impl Rows {
             is_sent_late: Vec::new(),
             present: [0; STAMPS.len()],
             nested: 0,
+            lost: 0,
             pins: [here, here, there],
         }
     }
@@ -55,7 +58,7 @@ impl Rows {
 pub(super) fn for_each_answer(batch: &ProbeBatch, mut each: impl FnMut(usize, i64, i64)) {
     for_each_measured(batch, |row, fate| {
         let times = value_at(&batch.sent_ns, row).zip(value_at(&batch.received_ns, row));
-        if let Some((sent, received)) = times.filter(|_| fate == Fate::Answered) {
+        if let Some((sent, received)) = times.filter(|_| matches!(fate, Fate::Answered | Fate::Late)) {
             each(row, sent, received);
         }
     });
@@ -68,6 +71,7 @@ impl RowVisitor for Rows {
     }
 
     fn visit(&mut self, batch: &ProbeBatch) {
+        for_each_measured(batch, |_, fate| self.lost += u64::from(fate == Fate::Lost));
         let columns: [&IntColumn; 3] = [&batch.sent_cpu, &batch.received_cpu, &batch.reflector_cpu];
         for_each_answer(batch, |row, sent, received| {
             self.sent_ns.push(sent);

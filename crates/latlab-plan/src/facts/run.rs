@@ -42,20 +42,6 @@ impl CommandLine {
         CommandLine { words }
     }
 
-    /// The same for another recording: without the `-o DIR` of this one.
-    #[must_use]
-    pub fn for_another(&self) -> CommandLine {
-        let (mut rest, mut words) = (self.words.iter(), Vec::new());
-        while let Some(word) = rest.next() {
-            match word.as_str() {
-                "-o" | "--output" => _ = rest.next(),
-                attached if attached.starts_with("-o") || attached.starts_with("--output=") => {}
-                _ => words.push(word.clone()),
-            }
-        }
-        CommandLine { words }
-    }
-
     /// The line as it can be pasted into a shell.
     pub fn in_shell(&self) -> String {
         in_shell(&self.words)
@@ -230,11 +216,6 @@ mod tests {
         let typed = ["/usr/bin/latlab", "ping", "-n", "5", "--tag", "build=it's a", "--output", "", "--", "-a b"];
         let line = CommandLine::of(&typed);
         assert_eq!(line.in_shell(), r"latlab ping -n 5 --tag 'build=it'\''s a' --output '' -- '-a b'");
-        assert_eq!(line.for_another().in_shell(), r"latlab ping -n 5 --tag 'build=it'\''s a' -- '-a b'");
-        assert_eq!(
-            CommandLine::of(&["latlab", "ping", "-odir", "--output=x", "-n1"]).for_another().words[1..],
-            ["ping", "-n1"]
-        );
         let not_utf8 = CommandLine::of(&[OsStr::from_bytes(b"latlab"), OsStr::from_bytes(b"a\xff")]);
         assert_eq!(not_utf8.words, ["latlab", "a\u{fffd}"]);
         assert_eq!(CommandLine::of(&[] as &[&str]).words, ["latlab"]);

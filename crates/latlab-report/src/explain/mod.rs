@@ -52,9 +52,10 @@ fn answer(found: &Explanation) -> String {
         return "nothing to explain: no probe was answered".into();
     }
     let figures = format!(
-        "{} of {}: median {}, p99 {}, worst {}",
+        "{} of {}{}: median {}, p99 {}, worst {}",
         noun(found),
         counted(found.answered as usize, if found.kind == "wakeup" { "wake-up" } else { "answered probe" }),
+        if found.lost > 0 { format!(" ({} more were lost)", grouped(found.lost)) } else { String::new() },
         ns(found.median_ns),
         ns(found.p99_ns),
         ns(found.worst_ns)

@@ -7,7 +7,7 @@ use std::collections::btree_map::Entry;
 use super::exported_runs::{Export, ExportBreak, ExportedRun};
 use super::output_file::OutputTarget;
 use crate::diagnostics::Failure;
-use crate::facts::CpuReadings;
+use crate::facts::{ClockRelation, CpuReadings};
 use crate::formats::export::perfetto::{Part, TraceWriter, Track, TrackKind};
 use crate::plan::{Kind, Side};
 use crate::probe::{Fate, ProbeRecord};
@@ -74,11 +74,31 @@ impl Lanes {
     }
 }
 
-/// What is added to the reflector's stamps so that they stand among the sender's: 0 if both ends read one clock. Otherwise the
-/// reflector's part of the fastest probe is in the middle of its round trip.
-fn reflector_shift(run: &ExportedRun, recording: &Recording) -> Result<i64, ExportBreak> {
+/// Where the reflector's stamps stand among the sender's.
+enum ReflectorTime {
+    OneClock,
+    /// By comparisons of both clocks before and after the run.
+    Compared(ClockRelation),
+    /// So much later that the reflector's part of the fastest probe is in the middle of its round trip.
+    Shifted(i64),
+}
+
+impl ReflectorTime {
+    fn near(&self, far_ns: i64) -> i64 {
+        match self {
+            ReflectorTime::OneClock => far_ns,
+            ReflectorTime::Compared(relation) => relation.near_ns(far_ns),
+            ReflectorTime::Shifted(by) => far_ns.saturating_add(*by),
+        }
+    }
+}
+
+fn reflector_time(run: &ExportedRun, recording: &Recording) -> Result<ReflectorTime, ExportBreak> {
     if run.spec.target.is_this_host() {
-        return Ok(0);
+        return Ok(ReflectorTime::OneClock);
+    }
+    if let Some(relation) = recording.manifest().clock_relation {
+        return Ok(ReflectorTime::Compared(relation));
     }
     let mut fastest = (i64::MAX, 0);
     for batch in recording.probes(&ProbeColumn::ALL)? {
@@ -89,7 +109,7 @@ fn reflector_shift(run: &ExportedRun, recording: &Recording) -> Result<i64, Expo
             fastest = fastest.min((received - sent, middle(sent, received) - middle(arrived, left)));
         }
     }
-    Ok(fastest.1)
+    Ok(ReflectorTime::Shifted(fastest.1))
 }
 
 /// When an answered probe left and its answer came, and the same at the reflector.
@@ -104,9 +124,10 @@ fn probes(
     recording: &Recording,
     trace: &mut Trace<'_, '_>,
 ) -> Result<(), ExportBreak> {
-    let shift = reflector_shift(run, recording)?;
+    let time = reflector_time(run, recording)?;
+    let is_exact = matches!(time, ReflectorTime::OneClock);
     let mut sender = Lanes::new(trace, "sender")?;
-    let mut reflector = Lanes::new(trace, if shift == 0 { "reflector" } else { "reflector (clock estimated)" })?;
+    let mut reflector = Lanes::new(trace, if is_exact { "reflector" } else { "reflector (clock estimated)" })?;
     let lost = trace.track("without an answer in time", None, TrackKind::Slices)?;
     for batch in recording.probes(&ProbeColumn::ALL)? {
         export.expect_no_signal()?;
@@ -124,8 +145,8 @@ fn probes(
             let parts = [("send call", Some(begin), queue), ("queue", queue, driver), ("wake-up", stack, Some(end))];
             sender.slice(trace, &name, (begin, end), &known(parts), flow)?;
             if let Some((_, [arrived, left])) = both_ends(&row) {
-                let of = |stamp: Option<i64>, other| stamp.map_or(other, |stamp| stamp + shift);
-                let [arrived, left] = [arrived, left].map(|at| at + shift);
+                let of = |stamp: Option<i64>, other| stamp.map_or(other, |stamp| time.near(stamp));
+                let [arrived, left] = [arrived, left].map(|at| time.near(at));
                 let first = of(row.kernel.reflector_rx_software.map(Stamp::as_nanos), arrived).min(arrived);
                 let last = of(row.kernel.reflector_tx_software.map(Stamp::as_nanos), left).max(left);
                 let parts = [("wake-up", first, arrived), ("process", arrived, left), ("reply", left, last)];
@@ -184,6 +205,9 @@ fn executions(export: &Export<'_>, recording: &Recording, trace: &mut Trace<'_, 
     Ok(())
 }
 
+/// The shortest time between two values of a counter.
+const SHORTEST_NS: f64 = 50e6;
+
 /// Busy share and frequency of each CPU of this host, between samples.
 fn host(export: &Export<'_>, recording: &Recording, trace: &mut Trace<'_, '_>) -> Result<(), ExportBreak> {
     let mut cpus: BTreeMap<u16, ([Track; 2], CpuReadings, i64)> = BTreeMap::new();
@@ -204,6 +228,10 @@ fn host(export: &Export<'_>, recording: &Recording, trace: &mut Trace<'_, '_>) -
                 }
             };
             let span = (sample.start_ns - *since) as f64;
+            // In a shorter time ticks of the kernel's counters make shares of their own.
+            if span < SHORTEST_NS {
+                continue;
+            }
             if let (Some(now), Some(then)) = (readings.busy_ns, before.busy_ns) {
                 trace.value(*busy, *since, 100.0 * (now - then) as f64 / span.max(1.0))?;
             }

@@ -104,7 +104,7 @@ pub struct ProbeArgs {
     /// Stamps of both kernels on the way of each probe: kernel (UDP only) [default: none]
     ///
     /// Before the queueing discipline, in the driver, and in the stack on receipt: `latlab explain` says where the time
-    /// went. Costs 0.2 to 3 us of each round trip, which the summary states.
+    /// went. Those of the reflector need 48 bytes. Costs 0.2 to 3 us of each round trip, which the summary states.
     #[arg(
         long, value_name = "WORD", value_parser = value::stamps(), hide_short_help = true, hide_possible_values = true
     )]
