@@ -60,13 +60,13 @@ fn a_stopped_reflector_is_found_at_the_peer() {
     let running = begun(home.path(), "ping -i 1ms -d 3s --warmup 0 --stamps kernel");
     let reflector = below(running.pid().as_raw_nonzero().get(), &["reflector"]).expect("its reflector");
     let mut spans = Vec::new();
-    for stop in 0..25 {
-        // Between 40 and 80 ms, without a period.
-        thread::sleep(Duration::from_millis(40 + stop * 17 % 41));
+    for stop in 0..8 {
+        // Between 200 and 240 ms, without a period. Longer than busy neighbours take.
+        thread::sleep(Duration::from_millis(200 + stop * 17 % 41));
         signal(reflector, Signal::STOP);
         let from = now_ns();
-        thread::sleep(Duration::from_millis(5));
-        spans.push((from, now_ns() - 2_000_000));
+        thread::sleep(Duration::from_millis(60));
+        spans.push((from, now_ns() - 20_000_000));
         signal(reflector, Signal::CONT);
     }
     running.finishes_measured();
@@ -83,8 +83,8 @@ fn a_busy_cpu_of_the_reflector_is_found_in_its_wake_up() {
     let running = begun(home.path(), "ping -i 1ms -d 3s --warmup 0 --cpu 0 --peer-cpu 1 --stamps kernel");
     let mut spans = Vec::new();
     for _ in 0..8 {
-        let busy = keep_busy(1, Duration::from_millis(20));
-        spans.extend(busy.map(|(from, to)| (from, to - 2_000_000)));
+        let busy = keep_busy(1, Duration::from_millis(60));
+        spans.extend(busy.map(|(from, to)| (from, to - 20_000_000)));
         thread::sleep(Duration::from_millis(150));
     }
     running.finishes_measured();
