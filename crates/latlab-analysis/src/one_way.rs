@@ -132,8 +132,8 @@ impl Exchanges {
         };
         let statement = ClockStatement::of(&manifest.here, &manifest.peer).filter(|_| !one_clock);
         let spans = |statement| Spans::of(&self.exchanges, &relations, statement);
-        let (agreed, stated) = match statement.as_ref().map(|statement| spans(Some(statement))) {
-            Some(agreed) => (agreed.clone(), Some(agreed.is_some())),
+        let (stated, agreed) = match statement.as_ref().map(|statement| spans(Some(statement))) {
+            Some(agreed) => (Some(agreed.is_some()), agreed),
             None => (None, None),
         };
         let spans = agreed.or_else(|| spans(None)).unwrap_or_default();

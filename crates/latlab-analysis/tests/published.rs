@@ -86,7 +86,7 @@ fn cut(sorted: &[f64], share: f64) -> f64 {
     mean(&sorted[..sorted.len() - (sorted.len() as f64 * share) as usize])
 }
 
-/// The figures that somebody publishes of sorted values.
+/// Computes published figures from sorted values.
 type Publish = dyn Fn(&[f64]) -> Vec<(&'static str, f64)>;
 
 #[test]

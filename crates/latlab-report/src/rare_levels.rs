@@ -55,7 +55,7 @@ fn words(reason: &NoExtremes) -> String {
         NoExtremes::SlowChanges => {
             "the level changes slowly (`slow-changes`), so that this run is not like the next".into()
         }
-        NoExtremes::FewClusters { needed, .. } => {
+        NoExtremes::FewClusters { needed } => {
             format!("too few clusters of slow values; about {} values may have enough", grouped(needed.ceil() as u64))
         }
         NoExtremes::Coarse(different) => format!("the slow values are too coarse: {different} different ones"),

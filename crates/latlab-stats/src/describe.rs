@@ -193,7 +193,7 @@ pub fn describe(sample: &Sample, options: &DescribeOptions) -> Description {
     .without_decimals(sample.decimals)
 }
 
-/// The step of the clock that took `sample`; 0 of what is no time, or was printed as a number.
+/// The step of the clock that took `sample`; 0 if it does not hold times, or holds printed numbers.
 fn step_of(sample: &Sample) -> f64 {
     if sample.metric.is_time() && sample.decimals == 0 { clock_step(sample.singletons.iter().copied()) } else { 0.0 }
 }

@@ -11,7 +11,7 @@ use crate::units::Nanos;
 
 /// The lowest threshold has at most so many peaks, and so many singletons above it at least.
 const PEAKS: usize = 1600;
-/// With fewer of them there is no answer.
+/// Fewer of them give no levels.
 const PEAKS_MIN: usize = 600;
 /// At most one of so many singletons lies above it.
 const SHARE: usize = 125;
@@ -76,8 +76,8 @@ pub enum NoExtremes {
     Lost(u64),
     /// The level changes over large parts of the run.
     SlowChanges,
-    /// So few clusters, of about as many singletons as are needed.
-    FewClusters { clusters: usize, needed: f64 },
+    /// Too few clusters of slow singletons; about so many singletons are needed.
+    FewClusters { needed: f64 },
     /// So few different values among the peaks.
     Coarse(usize),
     /// More slow clusters in some parts of the run than chance has it.
@@ -165,7 +165,7 @@ impl Peaks {
         if peaks.len() < PEAKS_MIN || most < PEAKS {
             let each = n as f64 / peaks.len().max(1) as f64;
             let needed = (each * PEAKS_MIN as f64).max((PEAKS * SHARE) as f64);
-            return Err(NoExtremes::FewClusters { clusters: peaks.len(), needed });
+            return Err(NoExtremes::FewClusters { needed });
         }
         peaks.sort_unstable_by_key(|one| Reverse(*one));
         peaks.truncate(PEAKS);

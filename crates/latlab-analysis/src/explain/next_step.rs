@@ -73,7 +73,7 @@ impl NextStep {
             "--fifo 80" => spec.here.fifo.is_some(),
             _ => false,
         };
-        // Options are of both ends, but for a reflector that somebody else has started.
+        // An option sets both ends, unless the reflector was already running.
         match *step {
             step if step.starts_with("--") && is_peer && matches!(spec.target, Target::Host { .. }) => {
                 own(why, &format!("latlab serve {step}"))

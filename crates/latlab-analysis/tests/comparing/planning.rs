@@ -219,7 +219,7 @@ fn advised_designs_find_the_change_in_four_of_five_experiments() {
         for AdvisedDesign { scale, runs, .. } in &advice.designs {
             let found = truth.found(*runs, *scale);
             cells.push((*runs, *scale, found));
-            // Where six runs find nearly everything, there is no design that finds less.
+            // Where six runs find nearly everything, every design does.
             assert!((75.0..=90.0).contains(&found), "{truth:?}: {cells:?}");
         }
         let words: Vec<String> =

@@ -10,7 +10,7 @@ use crate::plan::defaults::WORST_EPISODES;
 use crate::recording::Recording;
 use crate::report::{explain as shown, planned_heading, text};
 
-/// Explains each of the recordings in `typed`; those of other kinds are left out, unless there is no other.
+/// Explains each of the recordings in `typed`; those of other kinds are left out, if others remain.
 pub(super) fn run(typed: &ExplainArgs, console: &Console) -> Result<Outcome, Failure> {
     let (mut explanations, mut texts, mut others) = (Vec::new(), Vec::new(), Vec::new());
     let in_full = console.verbosity() > Verbosity::Usual;
