@@ -7,10 +7,10 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::BorrowedFd;
 
 use latlab_sys::batch::ReceiveBatch;
-use latlab_sys::stamps::TransmitStamp;
 
 use super::address::canonical;
 use super::connection_slot::ConnectionTally;
+use super::stamping::KernelStamps;
 use crate::facts::{ConnectionFacts, DdsFacts, XdpFacts};
 use crate::units::{Nanos, ReflectorClock, SenderClock, Stamp};
 use crate::wire::SocketTerms;
@@ -41,21 +41,9 @@ pub trait Transport {
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    /// The kernel's stamp of the last received message, on CLOCK_REALTIME.
+    /// What the kernel stamped; `None` unless it was requested.
     #[inline]
-    fn kernel_received_ns(&self) -> Option<i64> {
-        None
-    }
-
-    /// The number of the last sent message in [`Transport::next_transmitted`]; `None` without stamps.
-    #[inline]
-    fn last_number(&self) -> Option<u32> {
-        None
-    }
-
-    /// The next stamp of a message that left. It never waits.
-    #[inline]
-    fn next_transmitted(&mut self) -> Option<TransmitStamp> {
+    fn stamps(&self) -> Option<KernelStamps<'_>> {
         None
     }
 
@@ -83,16 +71,8 @@ impl<T: Transport + ?Sized> Transport for &mut T {
         (**self).request_stamps()
     }
 
-    fn kernel_received_ns(&self) -> Option<i64> {
-        (**self).kernel_received_ns()
-    }
-
-    fn last_number(&self) -> Option<u32> {
-        (**self).last_number()
-    }
-
-    fn next_transmitted(&mut self) -> Option<TransmitStamp> {
-        (**self).next_transmitted()
+    fn stamps(&self) -> Option<KernelStamps<'_>> {
+        (**self).stamps()
     }
 
     fn report(&self) -> PathReport {
@@ -314,22 +294,9 @@ pub trait ReflectorSocket {
         _ = peer;
     }
 
-    /// The kernel's stamp of the last received datagram, on CLOCK_REALTIME; `None` unless [`SocketTerms::stamped`] is
-    /// configured.
+    /// What the kernel stamped; `None` unless [`SocketTerms::stamped`] is configured.
     #[inline]
-    fn kernel_received_ns(&self) -> Option<i64> {
-        None
-    }
-
-    /// The number of the last reply in [`ReflectorSocket::next_transmitted`]; `None` without stamps.
-    #[inline]
-    fn last_number(&self) -> Option<u32> {
-        None
-    }
-
-    /// The next stamp of a reply that left. It never waits.
-    #[inline]
-    fn next_transmitted(&mut self) -> Option<TransmitStamp> {
+    fn stamps(&self) -> Option<KernelStamps<'_>> {
         None
     }
 

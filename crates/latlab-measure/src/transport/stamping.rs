@@ -50,12 +50,26 @@ impl Stamping {
     }
 
     #[inline]
-    pub(super) fn last_number(&self) -> Option<u32> {
-        self.sent.checked_sub(1)
+    pub(super) fn stamps<'a>(&self, socket: BorrowedFd<'a>) -> KernelStamps<'a> {
+        KernelStamps { socket, received_ns: self.received_ns, last_number: self.sent.checked_sub(1) }
     }
+}
 
-    pub(super) fn next_transmitted(&self, socket: BorrowedFd<'_>) -> Option<TransmitStamp> {
-        stamps::next_transmitted(socket)
+/// What the kernel stamped on one socket.
+#[derive(Clone, Copy, Debug)]
+pub struct KernelStamps<'a> {
+    socket: BorrowedFd<'a>,
+    /// Of the last received message, on CLOCK_REALTIME.
+    pub received_ns: Option<i64>,
+    /// The number of the last sent message in [`KernelStamps::next_transmitted`]; `None` before the first.
+    pub last_number: Option<u32>,
+}
+
+impl KernelStamps<'_> {
+    /// The next stamp of a message that left. It never waits.
+    #[inline]
+    pub fn next_transmitted(self) -> Option<TransmitStamp> {
+        stamps::next_transmitted(self.socket)
     }
 }
 
@@ -73,7 +87,7 @@ pub(crate) fn stamp_cost_ns() -> io::Result<i64> {
     for _ in 0..RECEIPT_TRIES {
         latlab_sys::datagram::send(fd, &buffer)?;
         stamping.receive(fd, &mut buffer, false)?;
-        while stamping.next_transmitted(fd).is_some() {}
+        while stamps::next_transmitted(fd).is_some() {}
         if stamping.received_ns.is_some() {
             break;
         }
@@ -92,7 +106,7 @@ pub(crate) fn stamp_cost_ns() -> io::Result<i64> {
         latlab_sys::datagram::send(fd, &buffer)?;
         stamping.receive(fd, &mut buffer, false)?;
         differences.push((Monotonic.now() - start).0 - plain.0);
-        while stamping.next_transmitted(fd).is_some() {}
+        while stamps::next_transmitted(fd).is_some() {}
     }
     differences.sort_unstable();
     Ok(differences[COST_PAIRS / 2])

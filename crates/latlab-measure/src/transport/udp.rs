@@ -7,7 +7,6 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use latlab_sys::address::{Address, AddressFamily};
 use latlab_sys::batch::{SendBatch, send_segmented};
-use latlab_sys::stamps::TransmitStamp;
 use latlab_sys::{datagram, readiness, socket};
 use rustix::io::Errno;
 use rustix::net::sockopt::{self, Ipv4PathMtuDiscovery, Ipv6PathMtuDiscovery};
@@ -15,7 +14,7 @@ use rustix::net::sockopt::{self, Ipv4PathMtuDiscovery, Ipv6PathMtuDiscovery};
 use super::address::{check_family, family_of, requested_local_address};
 use super::error::{TransportError, is_interrupted, setting_error};
 use super::interface::{BurstTransport, OpenPath, Packets, PathReport, PathTransport, Transport, send_each};
-use super::stamping::Stamping;
+use super::stamping::{KernelStamps, Stamping};
 use super::wait::{WaitStep, WaitStrategy};
 use crate::plan::{PathSpec, SendMode, SenderSocketOptions, defaults};
 use crate::units::Nanos;
@@ -199,18 +198,8 @@ impl Transport for UdpTransport {
     }
 
     #[inline]
-    fn kernel_received_ns(&self) -> Option<i64> {
-        self.stamping.as_ref()?.received_ns
-    }
-
-    #[inline]
-    fn last_number(&self) -> Option<u32> {
-        self.stamping.as_ref()?.last_number()
-    }
-
-    #[inline]
-    fn next_transmitted(&mut self) -> Option<TransmitStamp> {
-        self.stamping.as_ref()?.next_transmitted(self.socket.as_fd())
+    fn stamps(&self) -> Option<KernelStamps<'_>> {
+        Some(self.stamping.as_ref()?.stamps(self.socket.as_fd()))
     }
 
     fn report(&self) -> PathReport {

@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use latlab_sys::address::{self, Address};
 use latlab_sys::datagram::{self, Envelope};
-use latlab_sys::stamps::{self, TransmitStamp};
+use latlab_sys::stamps;
 use latlab_sys::{readiness, sleep, socket};
 use rustix::net::sockopt;
 
@@ -14,7 +14,7 @@ use super::address::{canonical, family_of, mapped};
 use super::error::{TransportError, is_interrupted, setting_error};
 use super::interface::BatchBuffer;
 use super::interface::{DriverCounts, DriverSession, ReflectorSocket, SocketReport};
-use super::stamping::Stamping;
+use super::stamping::{KernelStamps, Stamping};
 use super::udp::{DISCARD_PORT, set_receive_options};
 use super::xdp::DriverAnswers;
 use crate::facts::XdpFacts;
@@ -224,18 +224,8 @@ impl ReflectorSocket for UdpReflector {
     }
 
     #[inline]
-    fn kernel_received_ns(&self) -> Option<i64> {
-        self.stamping.as_ref()?.received_ns
-    }
-
-    #[inline]
-    fn last_number(&self) -> Option<u32> {
-        self.stamping.as_ref()?.last_number()
-    }
-
-    #[inline]
-    fn next_transmitted(&mut self) -> Option<TransmitStamp> {
-        self.stamping.as_ref()?.next_transmitted(self.socket.as_fd())
+    fn stamps(&self) -> Option<KernelStamps<'_>> {
+        Some(self.stamping.as_ref()?.stamps(self.socket.as_fd()))
     }
 
     /// A full buffer is given up for a new one. Another error may be of a forged ICMP message, and is taken with it.

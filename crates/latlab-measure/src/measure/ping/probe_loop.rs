@@ -209,7 +209,9 @@ impl<'a, T: Transport, C: Clock, D: ProbeCodec> SessionSender<'a, T, C, D> {
         match &outcome {
             Ok(()) => {
                 self.log.push(SpoolEvent::Sent { seq, phase, due, sent, cpu: self.cpu.now() });
-                if let (Some(stamps), Some(number)) = (&mut self.stamps, self.transport.last_number()) {
+                if let Some(stamps) = &mut self.stamps
+                    && let Some(number) = self.transport.stamps().and_then(|stamps| stamps.last_number)
+                {
                     stamps.sent(number, seq, sent, |stamps| self.log.push(SpoolEvent::Stamped(stamps)));
                 }
             }

@@ -95,14 +95,14 @@ impl SentProbes {
     /// The stamp of the answer that came last.
     #[inline]
     pub(super) fn arrival(&mut self, transport: &impl Transport) -> Option<Stamp<SenderClock>> {
-        let realtime_ns = transport.kernel_received_ns()?;
+        let realtime_ns = transport.stamps()?.received_ns?;
         self.clock_holds().then(|| self.clock.to_monotonic(realtime_ns))
     }
 
     /// Reads the stamps of the probes that have left, before the thread sleeps: an error queue that holds something ends
     /// its sleep.
     #[inline]
-    pub(super) fn read_before_sleep(&mut self, transport: &mut impl Transport, record: impl FnMut(ProbeStamps)) {
+    pub(super) fn read_before_sleep(&mut self, transport: &impl Transport, record: impl FnMut(ProbeStamps)) {
         if !self.spins {
             self.read(transport, record);
         }
@@ -110,9 +110,15 @@ impl SentProbes {
 
     /// Reads the stamps of the probes that have left.
     #[inline]
-    pub(super) fn read(&mut self, transport: &mut impl Transport, mut record: impl FnMut(ProbeStamps)) {
+    pub(super) fn read(&mut self, transport: &impl Transport, record: impl FnMut(ProbeStamps)) {
+        if let Some(stamps) = transport.stamps() {
+            self.take_all(|| stamps.next_transmitted(), record);
+        }
+    }
+
+    fn take_all(&mut self, mut next: impl FnMut() -> Option<TransmitStamp>, mut record: impl FnMut(ProbeStamps)) {
         while self.left != self.newest {
-            let Some(stamp) = transport.next_transmitted() else { return };
+            let Some(stamp) = next() else { return };
             if self.clock_holds() {
                 self.take(stamp).into_iter().for_each(&mut record);
             }
@@ -149,28 +155,8 @@ impl SentProbes {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::VecDeque;
-
     use super::*;
     use crate::clock::{Clock, Monotonic};
-
-    /// A path whose kernel stamps as the test says.
-    #[derive(Default)]
-    struct Stamped(VecDeque<TransmitStamp>);
-
-    impl Transport for Stamped {
-        fn send(&mut self, _: &[u8]) -> io::Result<()> {
-            Ok(())
-        }
-
-        fn receive(&mut self, _: &mut [u8], _: Nanos) -> io::Result<Option<usize>> {
-            Ok(None)
-        }
-
-        fn next_transmitted(&mut self) -> Option<TransmitStamp> {
-            self.0.pop_front()
-        }
-    }
 
     /// Sends probes 10, 11 and 12 as datagrams 0, 1 and 2 at 0, 1,000 and 2,000 ns after now, and reads `stamps`: number, point,
     /// and ns after now. Returns seq and stamps of what was recorded.
@@ -187,8 +173,8 @@ mod tests {
         let offset_ns = -probes.clock.to_monotonic::<SenderClock>(0).as_nanos();
         let stamped =
             |&(number, point, after)| TransmitStamp { number, point, realtime_ns: at(after).as_nanos() + offset_ns };
-        let mut transport = Stamped(stamps.iter().map(stamped).collect());
-        probes.read(&mut transport, &mut record);
+        let mut stamps = stamps.iter().map(stamped);
+        probes.take_all(|| stamps.next(), &mut record);
         rows.extend(probes.rest());
         let after = |stamp: Option<Stamp<SenderClock>>| stamp.map(|stamp| (stamp - start).0);
         rows.into_iter().map(|row| (row.seq.0, after(row.tx_sched), after(row.tx_software))).collect()

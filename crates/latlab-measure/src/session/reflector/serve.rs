@@ -225,12 +225,15 @@ impl<S: ReflectorSocket, C: Clock, F: Fn() -> Option<u16>> Receiver<'_, S, C, F>
     /// have left.
     fn answer_stamped(&mut self, mut pending: PendingReply, probe: (u16, u64), datagram: &mut [u8], to: SocketAddr) {
         let (passages, cpu) = (&mut self.passages, (self.cpu)());
-        pending.add_stamps(passages.arrival(self.socket.kernel_received_ns()), passages.take(probe.0));
+        pending.add_stamps(
+            passages.arrival(self.socket.stamps().and_then(|stamps| stamps.received_ns)),
+            passages.take(probe.0),
+        );
         let sent = now(self.clock);
         let bytes = pending.seal(sent, cpu, datagram);
         let replied = self.socket.reply(&datagram[..bytes], to);
         self.count(replied);
-        if let Some(number) = self.socket.last_number() {
+        if let Some(number) = self.socket.stamps().and_then(|stamps| stamps.last_number) {
             self.passages.sent(number, probe, sent);
         }
         self.read_stamps();
@@ -239,10 +242,10 @@ impl<S: ReflectorSocket, C: Clock, F: Fn() -> Option<u16>> Receiver<'_, S, C, F>
     /// Takes the stamps of what has left, after every reply: in the error queue they take up the receive buffer.
     #[inline]
     fn read_stamps(&mut self) {
-        let Some(number) = self.socket.last_number() else { return };
-        while let Some(stamp) = self.socket.next_transmitted() {
+        let Some(stamps) = self.socket.stamps() else { return };
+        while let Some(stamp) = stamps.next_transmitted() {
             self.passages.left(stamp);
-            if stamp.number == number {
+            if Some(stamp.number) == stamps.last_number {
                 break;
             }
         }
