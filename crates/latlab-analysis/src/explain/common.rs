@@ -66,8 +66,11 @@ pub struct CommonCause {
     pub p_value: Option<f64>,
     /// By Holm over all tests of the run.
     pub adjusted_p_value: Option<f64>,
-    /// Whether it is claimed: the adjusted p value is at most 0.05.
+    /// Whether it is claimed: the adjusted p value is at most 0.05; of periods that divide each other, one.
     pub is_claimed: bool,
+    /// The mean resultant of a period: how clear its cluster is, 0 to 1.
+    #[serde(skip)]
+    pub resultant: f64,
 }
 
 /// Every test on the slowest of `episodes`, the clearest first; empty if these are too few.
@@ -90,6 +93,7 @@ pub(super) fn tests(
     found.extend(watched.map(|watched| worst.of_wakeups(watched)));
     found.extend(PERIODS.map(|period| worst.of_period(episodes, period)));
     adjust(&mut found);
+    keep_one_period(&mut found);
     found
 }
 
@@ -229,7 +233,8 @@ impl WorstPlaces<'_> {
             let at = span(Nanos((direction * period.0 as f64) as i64));
             (format!("sent about {at} after each multiple of the period"), Some(rayleigh(length, apart.len())))
         };
-        CommonCause { period_ns: Some(period), p_value, ..CommonCause::of(CommonTest::Period, what, apart.len()) }
+        let found = CommonCause::of(CommonTest::Period, what, apart.len());
+        CommonCause { period_ns: Some(period), p_value, resultant: length, ..found }
     }
 }
 
@@ -245,6 +250,7 @@ impl CommonCause {
             p_value: None,
             adjusted_p_value: None,
             is_claimed: false,
+            resultant: 0.0,
         }
     }
 }
@@ -259,4 +265,20 @@ fn adjust(found: &mut [CommonCause]) {
         found[test].is_claimed = adjusted.different <= LEVEL;
     }
     found.sort_by(|one, other| one.p_value.unwrap_or(2.0).total_cmp(&other.p_value.unwrap_or(2.0)));
+}
+
+/// What has a period also clusters in those that divide it, and by chance in a multiple. Of these the longest is claimed that
+/// is as clear as those that divide it, but for its error.
+fn keep_one_period(found: &mut [CommonCause]) {
+    for period in PERIODS.into_iter().rev() {
+        let divides = |it: &CommonCause| it.period_ns.is_some_and(|own| own < period && period.0 % own.0 == 0);
+        let is_claim = |it: &&CommonCause| it.is_claimed && it.period_ns == Some(period);
+        let Some(claim) = found.iter().find(is_claim) else { continue };
+        let limit = claim.resultant + 1.0 / (claim.episodes as f64).sqrt();
+        let is_kept = !found.iter().any(|it| it.is_claimed && divides(it) && it.resultant > limit);
+        for cause in found.iter_mut() {
+            let is_other = if is_kept { divides(cause) } else { cause.period_ns == Some(period) };
+            cause.is_claimed &= !is_other;
+        }
+    }
 }

@@ -148,6 +148,21 @@ fn a_period_is_claimed_unless_the_probes_have_it_themselves() {
     assert!(of_ms.p_value.is_none() && of_ms.what.starts_with("not identifiable"), "{of_ms:?}");
 }
 
+#[test]
+fn of_periods_that_divide_each_other_one_is_claimed() {
+    let is_slow = |start_us: i64| start_us % 4_000 < 100;
+    let row = |seq: u64| {
+        let start = seq as i64 * 1_300;
+        closed(seq, start, if is_slow(start) { 400 + scattered(seq) } else { 40 + scattered(seq) / 50 })
+    };
+    let found = explained(&InMemory { batch: 500, ..InMemory::of(CLOSED, (0..10_000).map(row).collect()) });
+    let periods = found.common.iter().filter(|cause| cause.adjusted_p_value.is_some_and(|p| p < 0.05));
+    assert_eq!(periods.filter_map(|cause| cause.period_ns).count(), 2, "{:#?}", found.common);
+    assert_eq!(claimed(&found).len(), 1);
+    let claim = found.common.iter().find(|cause| cause.is_claimed).and_then(|cause| cause.period_ns);
+    assert_eq!(claim, Some(Nanos::from_millis(4)));
+}
+
 /// Probes of 50 µs every 2 ms; slots every millisecond on CPU 0, of which every 97th is late by 900 µs.
 fn with_wakeups(is_slow: impl Fn(i64) -> bool) -> Explanation {
     let row = |seq: u64| {

@@ -81,6 +81,7 @@ fn claims_have_counts_and_p_values() {
         p_value: Some(0.0005),
         adjusted_p_value: Some(0.004),
         is_claimed: true,
+        resultant: 0.0,
     };
     assert_eq!(cause_words(&cause), "38 of the 50 worst sent on CPU 1; 12.0 expected (p 0.004)");
     let (period_ns, what) =
