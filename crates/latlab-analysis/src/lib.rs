@@ -58,7 +58,7 @@ pub use summary::{AnalysisError, Summary, SummaryOptions};
 pub use wakeup::{Lateness, UnexplainedDelay, Wakeups};
 
 // The condition of a summary's run, for reports.
-pub use crate::plan::{CompatOutput, Family, Kind, NoBareLoop, StopWhen, Via};
+pub use crate::plan::{Family, Kind, NoBareLoop, StopWhen, Via};
 
 /// The length of a stream's intervals.
 pub const STREAM_INTERVAL: crate::units::Nanos = crate::plan::defaults::STREAM_WINDOW;

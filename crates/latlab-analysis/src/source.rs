@@ -48,6 +48,11 @@ pub trait ProbeSource {
 
     /// Passes every host sample to `visit`, those of one host in order of time.
     fn visit_host_samples(&self, visit: &mut dyn FnMut(Side, &HostSample)) -> Result<(), Self::Error>;
+
+    /// The text of its trace, if it has one.
+    fn trace(&self) -> Option<String> {
+        None
+    }
 }
 
 impl ProbeSource for Recording {
@@ -127,6 +132,10 @@ impl ProbeSource for Recording {
             visit(side, &sample);
         }
         Ok(())
+    }
+
+    fn trace(&self) -> Option<String> {
+        Recording::trace(self)
     }
 }
 

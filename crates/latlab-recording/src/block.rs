@@ -92,14 +92,7 @@ impl ProbeBlock {
                 (seq, BlockRow { errno, ..begun(Fate::SendFailed, phase, due, Some(tried)) })
             }
             SpoolEvent::NotSent { seq, phase, due } => (seq, begun(Fate::NotSent, phase, Some(due), None)),
-            SpoolEvent::Arrived { .. }
-            | SpoolEvent::Stamped(_)
-            | SpoolEvent::Gap { .. }
-            | SpoolEvent::TimedOut { .. }
-            | SpoolEvent::Woke { .. }
-            | SpoolEvent::Executed(_)
-            | SpoolEvent::Printed(_)
-            | SpoolEvent::Interval(_) => return,
+            _ => return,
         };
         self.places[(seq.0 - self.base) as usize].get_or_insert(row);
     }

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::fs::File;
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use rustix::fs::fstat;
@@ -36,6 +36,44 @@ struct DrainCounts {
     begin_ns: AtomicI64,
     probes: [AtomicU64; 3],
     delays: SharedDelays,
+    slowest: Mutex<Vec<SlowSpan>>,
+}
+
+/// A slow probe from its sending to its answer, or a wake-up from its due time on; several that overlap are one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SlowSpan {
+    pub from: Stamp<SenderClock>,
+    pub to: Stamp<SenderClock>,
+    /// The largest delay in it.
+    pub delay: Nanos,
+}
+
+/// The longest span of probes that overlap: a process that stops for longer makes several.
+const SLOW_SPAN_MAX: Nanos = Nanos::from_millis(100);
+
+/// The slowest spans so far, at most [`defaults::TRACED`].
+#[derive(Default)]
+struct SlowestSpans(Vec<SlowSpan>);
+
+impl SlowestSpans {
+    fn take(&mut self, from: Stamp<SenderClock>, to: Stamp<SenderClock>) {
+        let SlowestSpans(spans) = self;
+        let delay = to - from;
+        let least = (0..spans.len()).min_by_key(|place| spans[*place].delay);
+        let full = least.filter(|_| spans.len() >= defaults::TRACED);
+        if full.is_some_and(|least| delay <= spans[least].delay) {
+            return;
+        }
+        let joins = |span: &&mut SlowSpan| {
+            from <= span.to && span.from <= to && to.max(span.to) - from.min(span.from) <= SLOW_SPAN_MAX
+        };
+        if let Some(span) = spans.iter_mut().find(joins) {
+            *span = SlowSpan { from: from.min(span.from), to: to.max(span.to), delay: delay.max(span.delay) };
+            return;
+        }
+        full.into_iter().for_each(|least| _ = spans.swap_remove(least));
+        spans.push(SlowSpan { from, to, delay });
+    }
 }
 
 /// Probes of the measuring phase, as far as their fate is known while the run goes on. The rest is in flight.
@@ -82,6 +120,11 @@ impl RecordingProgress {
         self.0.delays.lock().unwrap_or_else(PoisonError::into_inner).seconds.last().copied()
     }
 
+    /// The slowest spans so far; empty unless the run is traced.
+    pub fn slowest(&self) -> Vec<SlowSpan> {
+        self.0.slowest.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     /// Probes of the measuring phase by their fate.
     pub fn probes(&self) -> ProbeCounts {
         let [sent, answered, lost] = self.0.probes.each_ref().map(|count| count.load(Ordering::Relaxed));
@@ -102,6 +145,8 @@ pub(crate) struct ProbeTally {
     probes: ProbeCounts,
     /// `None` if no display shows them.
     delays: Option<DelaySeconds>,
+    /// `None` if the run is not traced.
+    slowest: Option<SlowestSpans>,
 }
 
 struct InFlight {
@@ -116,11 +161,23 @@ const IN_FLIGHT_MAX: usize = 1 << 16;
 
 impl ProbeTally {
     /// No events so far, of probes with this `timeout`; the counts are published in `progress`, and the delays of the last
-    /// seconds if `keeps_delays`.
-    pub(crate) fn new(timeout: Nanos, progress: RecordingProgress, keeps_delays: bool) -> ProbeTally {
+    /// seconds if `keeps_delays`, and the slowest spans if the run `is_traced`.
+    pub(crate) fn new(timeout: Nanos, progress: RecordingProgress, keeps_delays: bool, is_traced: bool) -> ProbeTally {
         let (in_flight, probes) = (VecDeque::new(), ProbeCounts::default());
         let delays = keeps_delays.then(DelaySeconds::default);
-        ProbeTally { timeout, progress, in_flight, measured: 0, sent: 0, arrived: 0, missed: 0, probes, delays }
+        let slowest = is_traced.then(SlowestSpans::default);
+        ProbeTally {
+            timeout,
+            progress,
+            in_flight,
+            measured: 0,
+            sent: 0,
+            arrived: 0,
+            missed: 0,
+            probes,
+            delays,
+            slowest,
+        }
     }
 
     fn count(&mut self, event: SpoolEvent) {
@@ -134,7 +191,7 @@ impl ProbeTally {
             SpoolEvent::NotSent { phase, .. } => self.measured += u64::from(phase == Phase::Measure),
             SpoolEvent::Woke { phase: Phase::Measure, due, woke, .. } => {
                 self.measured += 1;
-                self.delays.iter_mut().for_each(|delays| delays.record(woke, woke - due));
+                self.record(due, woke);
             }
             SpoolEvent::Woke { phase: Phase::Warmup, .. } => (),
             SpoolEvent::Executed(execution) => self.count_execution(execution),
@@ -147,9 +204,14 @@ impl ProbeTally {
     fn count_execution(&mut self, execution: Execution) {
         if execution.phase == Phase::Measure {
             self.measured += 1;
-            let Execution { started, ended, .. } = execution;
-            self.delays.iter_mut().for_each(|delays| delays.record(ended, ended - started));
+            self.record(execution.started, execution.ended);
         }
+    }
+
+    /// Counts the delay from `from` to `to`, for those who asked.
+    fn record(&mut self, from: Stamp<SenderClock>, to: Stamp<SenderClock>) {
+        self.delays.iter_mut().for_each(|delays| delays.record(to, to - from));
+        self.slowest.iter_mut().for_each(|slowest| slowest.take(from, to));
     }
 
     fn begin(&self, at: Stamp<SenderClock>) {
@@ -190,9 +252,9 @@ impl ProbeTally {
         }
         probe.is_answered = true;
         if probe.phase == Phase::Measure {
-            let delay = received - probe.sent;
+            let sent = probe.sent;
             self.probes.answered += 1;
-            self.delays.iter_mut().for_each(|delays| delays.record(received, delay));
+            self.record(sent, received);
         }
         while self.in_flight.front().is_some_and(|first| first.is_answered) {
             self.end_first();
@@ -202,6 +264,9 @@ impl ProbeTally {
     fn publish(&mut self) {
         self.delays.iter_mut().for_each(|delays| delays.publish(&self.progress.0.delays));
         let shared = &*self.progress.0;
+        if let Some(SlowestSpans(spans)) = &self.slowest {
+            shared.slowest.lock().unwrap_or_else(PoisonError::into_inner).clone_from(spans);
+        }
         let store = |place: &AtomicU64, count| place.store(count, Ordering::Relaxed);
         let ProbeCounts { sent, answered, lost } = self.probes;
         shared.probes.iter().zip([sent, answered, lost]).for_each(|(place, count)| store(place, count));
@@ -366,7 +431,7 @@ mod tests {
     }
 
     fn counted_with(keeps_delays: bool, events: impl IntoIterator<Item = SpoolEvent>) -> RecordingProgress {
-        let mut tally = ProbeTally::new(Nanos::from_secs(1), RecordingProgress::default(), keeps_delays);
+        let mut tally = ProbeTally::new(Nanos::from_secs(1), RecordingProgress::default(), keeps_delays, false);
         events.into_iter().for_each(|event| tally.count(event));
         tally.publish();
         tally.progress
@@ -435,7 +500,7 @@ mod tests {
 
     #[test]
     fn memory_is_bounded_while_nothing_is_answered() {
-        let mut tally = ProbeTally::new(Nanos::from_secs(1_000), RecordingProgress::default(), false);
+        let mut tally = ProbeTally::new(Nanos::from_secs(1_000), RecordingProgress::default(), false, false);
         (0..2 * IN_FLIGHT_MAX as u64).for_each(|seq| tally.count(sent_at(seq, 0, Phase::Measure)));
         assert_eq!((tally.in_flight.len(), tally.probes.lost), (IN_FLIGHT_MAX, IN_FLIGHT_MAX as u64));
     }

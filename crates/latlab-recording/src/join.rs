@@ -216,14 +216,7 @@ fn departed(event: SpoolEvent) -> Option<Seq> {
         SpoolEvent::Sent { seq, .. } | SpoolEvent::SendFailed { seq, .. } | SpoolEvent::NotSent { seq, .. } => {
             Some(seq)
         }
-        SpoolEvent::Arrived { .. }
-        | SpoolEvent::Stamped(_)
-        | SpoolEvent::Gap { .. }
-        | SpoolEvent::TimedOut { .. }
-        | SpoolEvent::Woke { .. }
-        | SpoolEvent::Executed(_)
-        | SpoolEvent::Printed(_)
-        | SpoolEvent::Interval(_) => None,
+        _ => None,
     }
 }
 

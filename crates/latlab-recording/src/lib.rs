@@ -43,10 +43,11 @@ mod ring;
 mod spool;
 mod store;
 mod tables;
+pub mod trace;
 mod writer;
 
 pub use conclude::mark_failed;
-pub use drain::{ProbeCounts, RecordingProgress};
+pub use drain::{ProbeCounts, RecordingProgress, SlowSpan};
 pub use error::RecordingError;
 pub use event::{ProbeStamps, SpoolEvent};
 pub use host_spool::HostLog;

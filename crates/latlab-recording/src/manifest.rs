@@ -209,6 +209,10 @@ pub struct RunFacts {
     /// The kernel's stamps; null without them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stamps: Option<StampFacts>,
+    /// What tracing adds to one wake-up of a thread, measured before the run between two threads of one CPU; null if the run
+    /// is not traced.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace_cost_ns: Option<i64>,
     /// Peak of latlab's resident memory in a run of a command: no execution has less.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub own_resident_bytes: Option<i64>,

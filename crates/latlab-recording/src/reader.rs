@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::fs;
-use std::io;
+use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,6 +17,7 @@ use super::manifest::{Manifest, RunEnding};
 use super::manifest_file;
 use super::plausible::{Plausible, PossibleValues};
 use super::spool::{SPOOL, Spool};
+use super::store::TRACE;
 use super::tables::decode::{Batch, TableReader};
 use super::tables::file::TableFile;
 use super::tables::host::{HostBatch, SampleJoin};
@@ -92,6 +93,13 @@ impl Recording {
     /// The directory of the recording.
     pub fn path(&self) -> &Path {
         self.directory.path()
+    }
+
+    /// The text of its [trace](super::trace); `None` without one, or if it cannot be read.
+    pub fn trace(&self) -> Option<String> {
+        let mut bytes = Vec::new();
+        self.directory.file(TRACE).ok()?.read_to_end(&mut bytes).ok()?;
+        Some(String::from_utf8_lossy(&bytes).into_owned())
     }
 
     /// A note for the user that opening has finished an interrupted recording, or could not.

@@ -109,12 +109,13 @@ impl RecordingWriter {
         let spool = self.spool.try_clone().map_err(refused("write"))?;
         let period = drain_period(self.manifest.kind, rings);
         let timeout = self.manifest.spec.ping().map_or(defaults::TIMEOUT, |ping| ping.timeout_ns);
+        let is_traced = self.manifest.spec.is_traced();
         let drain = Drain {
             readers,
             spool,
             period,
             stop,
-            tally: ProbeTally::new(timeout, self.progress.clone(), self.keeps_delays),
+            tally: ProbeTally::new(timeout, self.progress.clone(), self.keeps_delays, is_traced),
             is_named: !self.directory.is_nameless(),
             parts: 0,
             checked: Vec::new(),
@@ -153,19 +154,20 @@ impl RecordingWriter {
         }
     }
 
-    /// Writes `trace` into the recording and names it in the manifest. Without one, or if it cannot be written, the manifest
-    /// gets a caveat. Call at the end of the run.
-    pub fn keep_trace(&mut self, trace: io::Result<String>) {
-        let kept = trace.and_then(|text| {
-            let mut file = self.directory.replace_file(TRACE)?;
-            let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_data());
+    /// Writes `trace` into the recording; if that fails, the manifest gets a caveat. Call at the end of the run.
+    pub fn keep_trace(&mut self, trace: &str) {
+        let written = self.directory.replace_file(TRACE).and_then(|mut file| {
+            let written = file.write_all(trace.as_bytes()).and_then(|()| file.sync_data());
             written.inspect_err(|_| _ = self.directory.remove(TRACE))
         });
-        if let Err(error) = &kept {
-            self.manifest.caveats.push(trace_missing(error));
-        } else if let Some(facts) = &mut self.manifest.run.wakeup {
-            facts.trace = Some(TRACE.to_owned());
+        if let Err(error) = &written {
+            self.note_trace_missing(error);
         }
+    }
+
+    /// Adds the caveat that there is no trace, since `error` stopped it.
+    pub fn note_trace_missing(&mut self, error: &io::Error) {
+        self.manifest.caveats.push(trace_missing(error));
     }
 
     /// Counts of what was recorded so far.
@@ -348,7 +350,7 @@ fn trace_missing(error: &io::Error) -> Caveat {
     Caveat::new(
         Severity::Note,
         "trace-missing",
-        format!("there is no trace around the late wake-up: {}", errno::explain(error)),
+        format!("there is no trace around the slowest: {}", errno::explain(error)),
         "it is not known what ran on the CPU then",
         hint,
     )

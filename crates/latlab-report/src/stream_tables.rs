@@ -1,5 +1,4 @@
-//! Tables of streams: offered and delivered rates, CPU cost and results of rate searches. Streams in the format of
-//! `netperf -t UDP_STREAM`: a line for the sender, and a line for the receiver.
+//! Tables of streams: offered and delivered rates, CPU cost and results of rate searches.
 
 use super::figures::{count_of, duration, middle};
 use super::heading::title_of_run;
@@ -309,56 +308,6 @@ fn probes(delay: &Description) -> String {
     }
 }
 
-/// Column headings in three lines: quantity, qualifier and unit.
-const HEADINGS: [[&str; 6]; 3] = [
-    ["Socket", "Message", "Elapsed", "Messages", "", ""],
-    ["Size", "Size", "Time", "Okay", "Errors", "Throughput"],
-    ["bytes", "bytes", "secs", "#", "#", "10^6bits/sec"],
-];
-
-/// Renders every stream of `summaries`. Socket sizes are those granted by the kernel; errors are sends refused for
-/// lack of buffer space, which a log does not state; each end's time is that of its own clock.
-pub(super) fn netperf_lines(summaries: &[Summary]) -> Vec<String> {
-    let rows: Vec<[String; 6]> = summaries
-        .iter()
-        .filter_map(|one| Some((one.stream.as_ref()?, one.is_imported)))
-        .flat_map(|(stream, is_imported)| netperf_rows(stream, is_imported))
-        .collect();
-    if rows.is_empty() {
-        return Vec::new();
-    }
-    let headings = HEADINGS.map(|cells| cells.map(str::to_owned));
-    headings.iter().chain(&rows).map(line).collect()
-}
-
-fn netperf_rows(stream: &StreamFigures, is_imported: bool) -> [[String; 6]; 2] {
-    let total = &stream.total;
-    let socket = |granted: Option<u32>| granted.map_or_else(|| ABSENT.into(), |bytes| bytes.to_string());
-    let seconds = |span: Nanos| format!("{:.2}", span.as_secs_f64());
-    let rate = |bps: Option<f64>| bps.map_or_else(|| ABSENT.into(), |bps| format!("{:.2}", bps / 1e6));
-    let (sent, received) =
-        (total.known_sent().map_or_else(|| ABSENT.into(), |sent| sent.to_string()), total.delivered.to_string());
-    let refused = if is_imported { ABSENT.into() } else { total.refused.to_string() };
-    let size = stream.size_bytes.to_string();
-    let sending = if total.is_of_receiver_alone() { ABSENT.into() } else { seconds(total.sending) };
-    let (send, receive) = (stream.send_buffer_bytes, stream.receive_buffer_bytes);
-    [
-        [socket(send), size, sending, sent, refused, rate(stream.rates.offered_bps)],
-        [
-            socket(receive),
-            String::new(),
-            seconds(total.counting),
-            received,
-            String::new(),
-            rate(stream.rates.delivered_bps),
-        ],
-    ]
-}
-
-fn line([socket, size, time, okay, errors, rate]: &[String; 6]) -> String {
-    format!("{socket:<8} {size:<8} {time:<8} {okay:>12} {errors:>6} {rate:>13}").trim_end().to_owned()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -382,22 +331,5 @@ mod tests {
             summary.stream.as_mut().expect("a stream").intervals = Some(spans);
             assert_eq!(lengths(std::iter::once(&summary)), text);
         }
-    }
-
-    #[test]
-    fn columns_are_aligned_with_their_headings() {
-        let row = ["8388608", "1472", "10.00", "3780000", "2", "4451.33"].map(str::to_owned);
-        let lines: Vec<String> =
-            HEADINGS.map(|cells| line(&cells.map(str::to_owned))).into_iter().chain([line(&row)]).collect();
-        assert_eq!(
-            lines,
-            [
-                "Socket   Message  Elapsed      Messages",
-                "Size     Size     Time             Okay Errors    Throughput",
-                "bytes    bytes    secs                #      #  10^6bits/sec",
-                "8388608  1472     10.00         3780000      2       4451.33",
-            ]
-        );
-        assert!(super::netperf_lines(&[]).is_empty());
     }
 }

@@ -6,9 +6,9 @@ use super::figures::{across, by_cpu, down, histogram, rows_of_runs, windows};
 use super::heading::{Headline, are_of_one_kind, heading, names, names_by_condition};
 use super::over_runs::{LEGEND, TableRow};
 use super::quantiles::{explain_marks, say_failed};
-use super::view::{CaveatView, Part, ReportView, Showing, TableView, TextBlock};
+use super::view::{CaveatView, Part, ReportView, Showing, TableView};
 use super::{gates, one_way, rare_levels, remarks, stream_tables};
-use crate::analysis::{CompatOutput, Kind, Summary, is_routine};
+use crate::analysis::{Kind, Summary, is_routine};
 use crate::diagnostics::Caveat;
 use crate::stats::Description;
 use crate::units::human::{few, grouped, shell_word, significant};
@@ -17,14 +17,9 @@ use crate::units::human::{few, grouped, shell_word, significant};
 pub fn report_view(summaries: &[Summary], showing: Showing) -> ReportView {
     let names = names(summaries);
     let (heading, tables) = heading_and_tables(summaries, &names, showing);
-    let alike = match showing.like {
-        Some(CompatOutput::NetperfUdpStream) => stream_tables::netperf_lines(summaries),
-        None => Vec::new(),
-    };
     let histogram = if let [one] = summaries { histogram(&one.histogram) } else { None };
     let mut parts = vec![Part::Heading(heading), Part::Notes(weak_median(summaries))];
     parts.extend(tables.into_iter().map(Part::Table));
-    parts.push(Part::Text(TextBlock { title: String::new(), text: alike.join("\n") }));
     parts.extend(histogram.map(Part::Histogram));
     parts.push(Part::Notes(gates::lines(summaries, &names)));
     parts.push(Part::Remarks(remarks::remarks(summaries, &names)));

@@ -13,8 +13,7 @@ use crate::probe::Fate;
 use crate::stats::{Bucket, Description, Interval, QuantileEstimate};
 use crate::units::Nanos;
 
-const USUAL: Showing =
-    Showing { half: false, every_metric: false, kept: true, like: None, wide: false, of_store: false };
+const USUAL: Showing = Showing { half: false, every_metric: false, kept: true, wide: false, of_store: false };
 
 fn around(value: f64, below: f64, above: f64) -> Option<Interval> {
     Some(Interval { low: Some(value - below), high: Some(value + above), confidence: 0.95 })

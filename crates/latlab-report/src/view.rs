@@ -2,7 +2,6 @@
 //! (text, Markdown, HTML) shows in its own way.
 
 use super::figure::Figure;
-use crate::analysis::CompatOutput;
 use crate::diagnostics::Severity;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -11,8 +10,6 @@ pub struct Showing {
     pub half: bool,
     /// True to show every metric of the summary, not only the usual ones.
     pub every_metric: bool,
-    /// Tool whose output format is shown in addition.
-    pub like: Option<CompatOutput>,
     /// True to show minimum, mean, standard deviation and intervals of several runs too: a page has the space.
     pub wide: bool,
     /// True if the recordings are kept; paths of deleted recordings are not shown.

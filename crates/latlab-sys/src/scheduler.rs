@@ -25,14 +25,24 @@ pub fn set_inherited_batch() -> io::Result<()> {
     set_policy(libc::SCHED_BATCH, 0)
 }
 
+/// Puts `thread` of this process under SCHED_IDLE, so that it runs where nothing else would, or under normal scheduling. Needs
+/// no privilege. [sched(7)](https://man7.org/linux/man-pages/man7/sched.7.html)
+pub fn set_idle(thread: c_int, is_idle: bool) -> io::Result<()> {
+    set_policy_of(thread, if is_idle { libc::SCHED_IDLE } else { libc::SCHED_OTHER }, 0)
+}
+
 /// [sched_setscheduler(2)](https://man7.org/linux/man-pages/man2/sched_setscheduler.2.html) as a raw system call: musl's
 /// function of that name always fails, since POSIX defines it for processes and Linux implements it for threads.
-fn set_policy(policy: c_int, priority: u8) -> io::Result<()> {
+fn set_policy_of(thread: c_int, policy: c_int, priority: u8) -> io::Result<()> {
     // The kernel's struct sched_param has one field; musl's is larger.
     let parameter: c_int = priority.into();
     // SAFETY: the kernel reads one int through the pointer, and `parameter` is one.
-    let answer = unsafe { libc::syscall(libc::SYS_sched_setscheduler, CALLING_THREAD, policy, &raw const parameter) };
+    let answer = unsafe { libc::syscall(libc::SYS_sched_setscheduler, thread, policy, &raw const parameter) };
     done(answer as c_int)
+}
+
+fn set_policy(policy: c_int, priority: u8) -> io::Result<()> {
+    set_policy_of(CALLING_THREAD, policy, priority)
 }
 
 /// The policy of the calling thread, without flags.

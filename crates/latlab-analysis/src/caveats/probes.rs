@@ -49,13 +49,22 @@ pub(super) const RULES: &[Rule<Run<'_>>] = &[
         hint: |_| "see whether the reflector still runs, and measure again".into(),
     },
     Rule {
-        code: "stamps",
+        code: "observed",
         raise: |run| {
             let cost = Nanos(run.manifest.run.stamps?.cost_ns.max(0));
             Some((Note, format!("stamps of the kernel add about {} to each passage", span(cost))))
         },
         effect: "a round trip has two passages; compare it with runs that have stamps too",
         hint: |_| "leave out `--stamps` where the delay itself matters".into(),
+    },
+    Rule {
+        code: "observed",
+        raise: |run| {
+            let cost = Nanos(run.manifest.run.trace_cost_ns?.max(0));
+            Some((Note, format!("tracing adds about {} to each wake-up of a thread", span(cost))))
+        },
+        effect: "a round trip has up to two wake-ups; compare it with runs that are traced too",
+        hint: |_| "leave out `--trace` where the delay itself matters".into(),
     },
     Rule {
         code: "nothing-measured",
@@ -158,8 +167,8 @@ pub(super) const RULES: &[Rule<Run<'_>>] = &[
         effect: "the results cover the part before it, whose length depends on the late wake-up",
         // Without a trace another caveat says why it is missing, and how to have it.
         hint: |run| {
-            let file = run.wakeups.and_then(|wakeups| wakeups.trace.as_ref());
-            file.map(|file| format!("`{file}` in the recording shows what ran then")).unwrap_or_default()
+            let trace = run.manifest.run.trace_cost_ns;
+            trace.map(|_| "`latlab explain` shows what ran then".into()).unwrap_or_default()
         },
     },
     Rule {

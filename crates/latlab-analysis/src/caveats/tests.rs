@@ -107,7 +107,8 @@ const CAUSES: &[Cause] = &[
     ("ended-early", Severity::Warning, |manifest| manifest.ending = RunEnding::Failed),
     ("ended-early", Severity::Warning, |manifest| manifest.ending = RunEnding::Recovered),
     ("ended-early", Severity::Warning, |manifest| manifest.ending = RunEnding::Measuring),
-    ("stamps", Severity::Note, |manifest| {
+    ("observed", Severity::Note, |manifest| manifest.run.trace_cost_ns = Some(600)),
+    ("observed", Severity::Note, |manifest| {
         manifest.run.stamps = Some(StampFacts { error_ns: 20, clock_steps: 0, cost_ns: 400 });
     }),
     ("recording-gap", Severity::Fatal, |manifest| manifest.run.gap_events = 3),

@@ -12,6 +12,7 @@ mod slow;
 mod stages;
 #[cfg(test)]
 mod tests;
+mod trace;
 mod wakeups;
 
 use std::collections::BTreeSet;
@@ -20,10 +21,10 @@ use serde::Serialize;
 
 use crate::facts::StampFacts;
 use crate::host_samples::HostAccumulator;
-use crate::ping::Placements;
 use crate::plan::{Kind, Side};
 use crate::recording::manifest::Manifest;
-use crate::source::{ProbeSource, RowVisitor, visit_rows};
+use crate::recording::trace::Trace;
+use crate::source::{ProbeSource, visit_rows};
 use activity::cpu_activity;
 pub use activity::{CpuActivity, StateShare};
 use around::HostSeries;
@@ -32,9 +33,10 @@ pub use common::{CommonCause, CommonTest};
 pub use next_step::NextStep;
 use rows::Rows;
 pub use slow::WorstEpisode;
-use slow::{Bands, Division, SlowEpisode, StageValues};
+use slow::{Bands, Division, SlowEpisode, StageValues, Surroundings};
 use stages::Stages;
 pub use stages::{Stage, StageShares, StageSubject};
+pub use trace::RanThen;
 pub use wakeups::WatchedWakeups;
 
 /// Why the probes or wake-ups of a run were slow.
@@ -64,8 +66,6 @@ pub struct Explanation {
     pub worst: Vec<WorstEpisode>,
     /// What was tested, the least p value first; empty with too few episodes.
     pub common: Vec<CommonCause>,
-    /// The CPUs of both ends in words; `None` unless they varied on one host.
-    pub placement: Option<String>,
     /// Wake-ups during the probes; `None` without.
     pub wakeups: Option<WatchedWakeups>,
     /// What the CPUs of wake-ups did.
@@ -83,23 +83,20 @@ pub fn explain<S: ProbeSource>(source: &S, worst: usize) -> Result<Option<Explan
         return Ok(None);
     }
     let mut rows = Rows::of(manifest);
-    let mut placements = Placements::of(manifest);
-    let mut visitors: Vec<&mut dyn RowVisitor> = vec![&mut rows];
-    visitors.extend(placements.as_mut().map(|placements| placements as &mut dyn RowVisitor));
-    visit_rows(source, &mut visitors)?;
+    visit_rows(source, &mut [&mut rows])?;
     let mut found = Explanation {
         recording: source.location(),
         kind: manifest.kind.word(),
         answered: rows.len() as u64,
         lost: rows.lost,
-        placement: placements.and_then(Placements::finish).map(|placed| placed.words()).filter(|it| !it.is_empty()),
         ..Explanation::default()
     };
     let hosts = HostSeries::of(source)?;
     found.cpu_activity = activity(source, manifest, &rows)?;
     let Some(bands) = Bands::of(&rows) else { return Ok(Some(found)) };
     (found.median_ns, found.p99_ns, found.worst_ns) = (bands.median_ns, bands.p99_ns, bands.worst_ns);
-    let stages = Stages::of(&rows.present, rows.len() as u64, rows.is_of_one_clock(manifest));
+    let one_clock = rows.is_of_one_clock(manifest);
+    let stages = Stages::of(&rows.present, rows.len() as u64, one_clock);
     let mut division = Division::of(&bands, &stages);
     visit_rows(source, &mut [&mut division])?;
     if manifest.kind == Kind::Ping {
@@ -111,7 +108,10 @@ pub fn explain<S: ProbeSource>(source: &S, worst: usize) -> Result<Option<Explan
     let episodes = slow::episodes(division.slow);
     (found.slow_from_ns, found.slow) = (bands.slow_from_ns, episodes.iter().map(|it| it.probes).sum());
     found.episodes = episodes.len() as u64;
-    let describe = |episode: &SlowEpisode| WorstEpisode::of(episode, (found.median_ns, &found.stages), &rows, &hosts);
+    let (text, median_ns) = (source.trace(), found.median_ns);
+    let trace = text.as_deref().map(Trace::of);
+    let run = Surroundings { median_ns, stages: &found.stages, hosts: &hosts, trace, one_clock };
+    let describe = |episode: &SlowEpisode| WorstEpisode::of(episode, &rows, &run);
     found.worst = episodes.iter().take(worst).map(describe).collect();
     let watched = wakeups::watched(source)?;
     found.common = common::tests(manifest, &rows, &episodes, watched.as_ref());

@@ -63,8 +63,9 @@ impl NextStep {
         }
         let most = |one: &&StageShares, other: &&StageShares| one.excess_ns.total_cmp(&other.excess_ns);
         let subject = stages.iter().max_by(most).map(|stage| stage.stage.subject);
+        let of_this_host = |why: &str| own(why, if spec.trace { "latlab doctor" } else { "--trace" });
         let Some((_, why, step)) = REMEDIES.iter().find(|(own, ..)| Some(*own) == subject) else {
-            return own("something of this host may disturb", "latlab doctor");
+            return of_this_host("something of this host may disturb");
         };
         let is_peer =
             matches!(subject, Some(StageSubject::PeerWakeup | StageSubject::PeerProcess | StageSubject::PeerReply));
@@ -82,7 +83,9 @@ impl NextStep {
             step if (step.starts_with("--") || step.ends_with(" TARGET")) && !spec.target.is_this_host() && is_peer => {
                 own(why, &format!("latlab doctor {}", spec.target))
             }
-            step if step.starts_with("--") || step.ends_with(" TARGET") => own(why, "latlab doctor"),
+            step if step.starts_with("--") || step.ends_with("doctor") || step.ends_with(" TARGET") => {
+                of_this_host(why)
+            }
             step => own(why, step),
         }
     }

@@ -4,8 +4,10 @@ use serde::Serialize;
 
 use super::around::{HostDeviation, HostSeries};
 use super::rows::{Rows, UNKNOWN, for_each_answer};
-use super::stages::{StageShares, Stages, stamps_of};
+use super::stages::{StageShares, StageSubject, Stages, stamps_of};
+use super::trace::{RanThen, ran};
 use crate::recording::reader::{ProbeBatch, ProbeColumn};
+use crate::recording::trace::Trace;
 use crate::source::{RowVisitor, value_at};
 
 /// The slowest probes of a run that are called slow: so many, or one in a hundred, but at most one in ten.
@@ -182,20 +184,54 @@ pub struct WorstEpisode {
     pub reflector_cpu: Option<u16>,
     /// How this host differed then from its usual.
     pub around: Vec<HostDeviation>,
+    /// What the CPUs of this stage ran then, by the trace of this host; empty without.
+    pub ran: Vec<RanThen>,
+}
+
+/// What a run has besides its rows, to describe its slow probes.
+pub(super) struct Surroundings<'a> {
+    pub(super) median_ns: i64,
+    pub(super) stages: &'a [StageShares],
+    pub(super) hosts: &'a HostSeries,
+    pub(super) trace: Option<Trace<'a>>,
+    /// Whether stamps and CPUs of the reflector are those of this host.
+    pub(super) one_clock: bool,
+}
+
+impl Surroundings<'_> {
+    /// What the CPUs ran in stage `place` of a probe, or in all of it, from `sent_ns` on.
+    fn ran(&self, place: Option<usize>, probe: &SlowProbe, sent_ns: i64, cpus: [Option<u16>; 3]) -> Vec<RanThen> {
+        let Some(trace) = &self.trace else { return Vec::new() };
+        let subject = place.map(|place| self.stages[place].stage.subject);
+        let [sent, received, reflector] = cpus;
+        let mut cpus = match subject {
+            Some(StageSubject::SendCall | StageSubject::Queue) => vec![sent],
+            Some(StageSubject::Wakeup) => vec![received],
+            Some(StageSubject::PeerWakeup | StageSubject::PeerProcess | StageSubject::PeerReply) => vec![reflector],
+            _ => vec![sent, reflector, received],
+        };
+        cpus.retain(|cpu| cpu.is_some() && (self.one_clock || *cpu != reflector));
+        cpus.sort_unstable();
+        cpus.dedup();
+        let (from, to) = match (place, &probe.stages_ns) {
+            (Some(place), Some(stages_ns)) if self.one_clock => {
+                let from = sent_ns + stages_ns[..place].iter().sum::<i64>();
+                (from, from + stages_ns[place])
+            }
+            _ => (sent_ns, sent_ns + probe.delay_ns),
+        };
+        cpus.into_iter().flatten().flat_map(|cpu| ran(trace, cpu, from, to)).collect()
+    }
 }
 
 impl WorstEpisode {
-    /// Of a run with this median and these stages.
-    pub(super) fn of(
-        episode: &SlowEpisode,
-        (median_ns, stages): (i64, &[StageShares]),
-        rows: &Rows,
-        hosts: &HostSeries,
-    ) -> WorstEpisode {
-        let SlowProbe { place, seq, delay_ns, stages_ns } = &episode.worst;
+    pub(super) fn of(episode: &SlowEpisode, rows: &Rows, run: &Surroundings<'_>) -> WorstEpisode {
+        let probe @ SlowProbe { place, seq, delay_ns, stages_ns } = &episode.worst;
         let sent_ns = rows.sent_ns[*place];
-        let beyond = |(stage, ns): (&StageShares, &i64)| (stage.stage.name, ns - stage.median_ns);
-        let most = stages.iter().zip(stages_ns.iter().flatten()).map(beyond).max_by_key(|(_, beyond)| *beyond);
+        let beyond = |(stage, ns): (&StageShares, &i64)| ns - stage.median_ns;
+        let beyond = run.stages.iter().zip(stages_ns.iter().flatten()).map(beyond);
+        let most = beyond.enumerate().max_by_key(|(_, beyond)| *beyond);
+        let stage = most.map(|(place, _)| place);
         let [sent_cpu, received_cpu, reflector_cpu] =
             rows.cpus.each_ref().map(|cpus| Some(cpus[*place]).filter(|cpu| *cpu != UNKNOWN));
         WorstEpisode {
@@ -203,12 +239,13 @@ impl WorstEpisode {
             seq: *seq,
             delay_ns: *delay_ns,
             probes: episode.probes,
-            stage: most.map(|(name, _)| name),
-            beyond_ns: most.map_or(delay_ns - median_ns, |(_, beyond)| beyond),
+            stage: stage.map(|place| run.stages[place].stage.name),
+            beyond_ns: most.map_or(delay_ns - run.median_ns, |(_, beyond)| beyond),
             sent_cpu,
             received_cpu,
             reflector_cpu,
-            around: hosts.deviations(sent_ns, sent_ns + delay_ns),
+            around: run.hosts.deviations(sent_ns, sent_ns + delay_ns),
+            ran: run.ran(stage, probe, sent_ns, [sent_cpu, received_cpu, reflector_cpu]),
         }
     }
 }

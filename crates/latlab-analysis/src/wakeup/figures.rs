@@ -37,8 +37,6 @@ pub struct Wakeups {
     pub broke: Option<LateWakeup>,
     /// The lateness beyond which a wake-up ends the run.
     pub break_ns: Option<Nanos>,
-    /// The file with a trace of the time around it.
-    pub trace: Option<String>,
 }
 
 impl Wakeups {
@@ -189,7 +187,6 @@ impl WakeupAccumulator {
             lateness: Lateness::of(manifest, spec, medians),
             broke: facts.and_then(|facts| facts.broke),
             break_ns: spec.break_ns,
-            trace: facts.and_then(|facts| facts.trace.clone()),
             cut_short: facts.is_some_and(|facts| facts.cut_short),
             not_slept: (manifest.ending != RunEnding::Recovered).then(|| facts.map_or(0, |facts| facts.not_slept)),
         }

@@ -68,6 +68,9 @@ pub enum MeasureError {
     /// The kernel does not stamp, or latlab cannot read the stamps.
     #[error("cannot take stamps of the {}", layer.word())]
     Stamps { layer: StampLayer, source: io::Error },
+    /// The scheduler cannot be traced, or nothing keeps the trace.
+    #[error("cannot trace what the CPUs run")]
+    Trace(#[source] io::Error),
     /// A thread of `latlab wakeup` cannot sleep.
     #[error("cannot sleep via `{}`", via.word())]
     Sleep {
@@ -119,6 +122,10 @@ impl Explain for MeasureError {
                 .because("this version of latlab reads the stamps of kernels only")
                 .hint("`--stamps kernel` divides the delay up to the drivers"),
             MeasureError::Stamps { source, .. } => failure.because(explain(source)).hint("leave out `--stamps`"),
+            MeasureError::Trace(source) => failure.because(explain(source)).hint(match source.kind() {
+                io::ErrorKind::InvalidInput => "leave out `--no-record`: the trace is a part of the recording",
+                _ => "as root, or with `cap_sys_admin`, on a kernel with tracefs and its scheduler events",
+            }),
             MeasureError::Sleep { source, .. } => {
                 failure.because(explain(source)).hint("`--via clock_nanosleep` needs no file descriptor")
             }

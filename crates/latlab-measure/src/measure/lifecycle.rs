@@ -14,7 +14,8 @@ use super::remote_host::RemoteResults;
 use super::run::{MeasuredRun, RunContext, RunEnd, SessionLifetime, on_own_thread};
 use super::stop_signal::StopSignal;
 use super::stream::StreamRun;
-use super::wakeup::{WakeupRun, thread_cpus, tracing};
+use super::trace_keeper::TraceKeeper;
+use super::wakeup::{WakeupRun, thread_cpus};
 use super::{BackgroundLoads, LiveProgress, MeasureError, Peer, RecordingTarget};
 use crate::clock::{Clock, Monotonic};
 use crate::facts::{HostSample, SettingFacts};
@@ -121,15 +122,22 @@ impl Lifecycle<'_> {
         loads.settle(self.stop, self.heartbeat);
         placement::keep_off(&self.measuring_cpus());
         let mut runs: Vec<R> = self.open_runs(&mut hosts)?;
-        let sampler = match hosts.arm(self.plan.longest()).and_then(|()| HostSampling::begin(&mut runs, sampling)) {
-            Ok(sampler) => sampler,
+        let begun = hosts.arm(self.plan.longest()).and_then(|()| {
+            let sampler = HostSampling::begin(&mut runs, sampling)?;
+            Ok((sampler, TraceKeeper::begin(self.first, self.target, &mut runs)?))
+        });
+        let (sampler, keeper) = match begun {
+            Ok(begun) => begun,
             Err(error) => {
                 runs.into_iter().for_each(R::discard);
                 return Err(error);
             }
         };
-        let signal = StopSignal::new(self.stop, tracing(&self.plan.runs, self.target));
+        let signal = StopSignal::new(self.stop);
         let failure = self.measure_in_turn(&mut runs, &mut hosts, &loads, &signal).err();
+        if let Some(keeper) = keeper {
+            keeper.end(&mut runs);
+        }
         let failure = hosts.collect(&mut runs, loads, sampler, failure);
         Ok(close(runs, hosts, failure, &signal))
     }

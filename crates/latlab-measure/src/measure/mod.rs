@@ -13,6 +13,7 @@ mod remote_host;
 mod run;
 mod stop_signal;
 pub mod stream;
+mod trace_keeper;
 pub mod wakeup;
 
 pub use background_loads::BackgroundLoads;

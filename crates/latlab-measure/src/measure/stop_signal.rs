@@ -1,18 +1,11 @@
 //! The signal that ends the runs of a plan early: by the caller, after a late wake-up, or without an answer.
 
-use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use latlab_sys::sleep::{current_thread, interrupt};
 
-use crate::facts::LateWakeup;
-use crate::host::tracing::Tracing;
 use crate::units::Nanos;
-
-/// The part of a trace that is kept: before the slot was due, and until the trace was stopped.
-const TRACED_BEFORE: Nanos = Nanos::from_millis(10);
-const TRACED_AFTER: Nanos = Nanos::from_millis(1);
 
 /// Ends the runs of a plan early. Loops that send read the flag of the caller. Threads that sleep have a flag of their own,
 /// since a late wake-up sets it too, and are woken by a signal.
@@ -24,14 +17,12 @@ pub(super) struct StopSignal {
     wakeup_was_late: AtomicBool,
     /// The time without an answer after which the runs ended.
     unanswered_for: OnceLock<Nanos>,
-    /// The trace that a late wake-up stops, or why it could not be started; `None` if no late wake-up ends a run.
-    tracing: Option<io::Result<Tracing>>,
 }
 
 impl StopSignal {
-    /// A signal whose flag of the caller is `requested`; a late wake-up stops `tracing`.
-    pub(super) fn new(requested: &Arc<AtomicBool>, tracing: Option<io::Result<Tracing>>) -> StopSignal {
-        StopSignal { requested: Arc::clone(requested), tracing, ..StopSignal::default() }
+    /// A signal whose flag of the caller is `requested`.
+    pub(super) fn new(requested: &Arc<AtomicBool>) -> StopSignal {
+        StopSignal { requested: Arc::clone(requested), ..StopSignal::default() }
     }
 
     /// The flag of the caller; a full disk and the loss of the agent set it too.
@@ -86,37 +77,15 @@ impl StopSignal {
         RegisteredThread { stop: self, thread }
     }
 
-    /// Stops the trace after `late`, which ended its run, so that the events before it are not overwritten.
-    pub(super) fn stop_tracing(&self, late: &LateWakeup) {
+    /// Notes that a late wake-up has ended a run.
+    pub(super) fn note_late_wakeup(&self) {
         self.wakeup_was_late.store(true, Ordering::Relaxed);
-        let LateWakeup { seq, due_ns, woke_ns, .. } = late;
-        if let Some(Ok(tracing)) = &self.tracing {
-            tracing.stop(&format!("latlab: slot {seq} was due at {due_ns} ns and woke at {woke_ns} ns"));
-        }
     }
 
     /// Whether a late wake-up has ended a run.
     pub(super) fn wakeup_was_late(&self) -> bool {
         self.wakeup_was_late.load(Ordering::Relaxed)
     }
-
-    /// The trace around `late`.
-    ///
-    /// # Errors
-    /// Tracing could not be started, or its buffer cannot be read.
-    pub(super) fn trace_around(&self, late: &LateWakeup) -> io::Result<String> {
-        let from = Nanos(late.due_ns.saturating_sub(TRACED_BEFORE.0));
-        let to = Nanos(late.woke_ns.saturating_add(TRACED_AFTER.0));
-        match &self.tracing {
-            Some(Ok(tracing)) => tracing.between(from, to),
-            Some(Err(error)) => Err(copy_of(error)),
-            None => Err(io::ErrorKind::Unsupported.into()),
-        }
-    }
-}
-
-fn copy_of(error: &io::Error) -> io::Error {
-    error.raw_os_error().map_or_else(|| io::Error::new(error.kind(), error.to_string()), io::Error::from_raw_os_error)
 }
 
 /// A thread that [`StopSignal::forward`] wakes.

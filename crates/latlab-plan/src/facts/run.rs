@@ -184,9 +184,6 @@ pub struct WakeupFacts {
     /// Slots of the measuring phase for which no thread slept, since it was too far behind; absent if 0.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub not_slept: u64,
-    /// The file of the recording with a trace around the late wake-up, if there is one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub trace: Option<String>,
 }
 
 const fn is_zero(count: &u64) -> bool {

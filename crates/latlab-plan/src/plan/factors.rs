@@ -217,7 +217,7 @@ pub fn heading_order(name: &str) -> usize {
 const TRANSPORT: &str = "transport";
 
 /// Every factor, in the order of headings. Those of one row are one part of a heading.
-static FACTORS: [&[Factor]; 14] = [
+static FACTORS: [&[Factor]; 15] = [
     &[Factor {
         level: |run| Some(Level::word(run.target.to_string())),
         label: |run| Some(run.target.to_string()),
@@ -367,6 +367,11 @@ static FACTORS: [&[Factor]; 14] = [
         level: |run| run.ping()?.stamps.map(|layer| Level::word(layer.word())),
         heading: |run| Some(format!("stamps of the {}", run.ping()?.stamps?.word())),
         ..Factor::member("stamps", "stamps")
+    }],
+    &[Factor {
+        level: |run| run.trace.then(|| Level::switch(true)),
+        heading: |run| run.trace.then(|| "traced".into()),
+        ..Factor::member("trace", "trace")
     }],
     &[Factor {
         level: |run| run.concurrent_probes()?.schedule.interval().map(Level::span),

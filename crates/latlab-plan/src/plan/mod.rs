@@ -36,7 +36,7 @@ pub use path::{Family, PathSpec, Target};
 pub use ping::{DueTimes, PingSpec, Protocol, Schedule, StampLayer};
 pub use rate_search::RateSearchSpec;
 pub use remedy::Remedy;
-pub use run::{CompatOutput, EndSpec, NoBareLoop, Plan, RunSpec, StopWhen, SummaryDefaults, WaitMode, Warmup, Work};
+pub use run::{EndSpec, NoBareLoop, Plan, RunSpec, StopWhen, SummaryDefaults, WaitMode, Warmup, Work};
 pub use setting::{IdleStates, IrqCpus, KNOBS, Setting, SettingSpec, Side};
 pub use stream::{Direction, Pace, PaceError, PacketSize, SendMode, SenderSocketOptions, StreamRunSpec, StreamSpec};
 pub use transport::{TransportKind, TransportProperties};

@@ -123,24 +123,6 @@ pub struct SummaryDefaults {
     pub deadline_ns: Option<Nanos>,
     /// Whether `round trip / 2` is shown next to the round trip.
     pub half: bool,
-    /// The tool in whose format figures are shown as well.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub like: Option<CompatOutput>,
-}
-
-/// A tool in whose format a summary can be shown as well.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum CompatOutput {
-    NetperfUdpStream,
-}
-
-impl CompatOutput {
-    pub const fn word(self) -> &'static str {
-        match self {
-            CompatOutput::NetperfUdpStream => "netperf-udp-stream",
-        }
-    }
 }
 
 /// Why no bare loop that `latlab doctor --calibrate` measures is the lower limit of a run.
@@ -170,6 +152,9 @@ pub struct RunSpec {
     pub settings: Vec<SettingSpec>,
     /// Whether probes carry an authentication tag.
     pub authenticated: bool,
+    /// Whether what the CPUs ran around the slowest is kept.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub trace: bool,
     pub tags: BTreeMap<String, String>,
     pub judging: SummaryDefaults,
 }
@@ -192,13 +177,13 @@ impl RunSpec {
             loads: Vec::new(),
             settings: Vec::new(),
             authenticated: false,
+            trace: false,
             tags: BTreeMap::new(),
             judging: SummaryDefaults {
                 quantiles: defaults::QUANTILES.to_vec(),
                 window_ns: None,
                 deadline_ns: None,
                 half: false,
-                like: None,
             },
         }
     }
@@ -310,8 +295,15 @@ impl RunSpec {
             && ping.transport == TransportKind::Udp
             && ping.path.family != Some(Family::Ipv6);
         // A busy CPU is in no idle state, so that round trips under load may even be shorter than the bare loop's.
-        let is_plain =
-            self.loads.is_empty() && self.settings.is_empty() && ping.with_wakeup.is_none() && ping.stamps.is_none();
+        let is_plain = [
+            self.loads.is_empty(),
+            self.settings.is_empty(),
+            ping.with_wakeup.is_none(),
+            ping.stamps.is_none(),
+            !self.trace,
+        ]
+        .into_iter()
+        .all(|is| is);
         if !conditions.is_pinned() {
             Err(NoBareLoop::Ends)
         } else if is_alike && is_plain {
@@ -319,6 +311,11 @@ impl RunSpec {
         } else {
             Err(NoBareLoop::Conditions)
         }
+    }
+
+    /// Whether what the CPUs ran around the slowest is kept: asked for, or of a run that ends at a late wake-up.
+    pub fn is_traced(&self) -> bool {
+        self.trace || self.wakeup().is_some_and(|wakeup| wakeup.break_ns.is_some())
     }
 
     /// Whether the measuring thread takes the smallest timer slack: a run that sends does, unless `--set` states the slack

@@ -4,12 +4,14 @@ mod activity;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
+
 use serde_json::json;
 
 use super::json::pretty;
 use super::view::{ColumnView, Part, RemarkView, RowView, TableView};
 use crate::analysis::explain::{
-    CommonCause, CommonTest, Explanation, HostDeviation, HostSignal, StageShares, WatchedWakeups, WorstEpisode,
+    CommonCause, CommonTest, Explanation, HostDeviation, HostSignal, RanThen, StageShares, WatchedWakeups, WorstEpisode,
 };
 use crate::units::Nanos;
 use crate::units::human::{ABSENT, counted, grouped, percent, significant, span};
@@ -160,13 +162,47 @@ fn remarks(found: &Explanation, in_full: bool) -> Vec<RemarkView> {
         let signals: Vec<String> = episode.around.iter().map(deviation).collect();
         remark("host then", format!("{}: {}", at(episode.start_ns), signals.join(", ")))
     }));
-    remarks.extend(found.placement.clone().map(|text| remark("placement", text)));
+    let traced: Vec<&WorstEpisode> = found.worst.iter().filter(|episode| !episode.ran.is_empty()).collect();
+    remarks.extend(longest(&traced).map(|text| remark("ran instead", text)));
+    remarks.extend(
+        traced
+            .iter()
+            .take(if in_full { usize::MAX } else { MOMENTS })
+            .map(|episode| remark("ran then", format!("{}: {}", at(episode.start_ns), ran(&episode.ran)))),
+    );
     remarks.extend(found.wakeups.as_ref().map(|wakeups| remark("wake-ups", wakeup_words(wakeups))));
     remarks.extend(activity::words(&found.cpu_activity).map(|text| remark("CPU activity", text)));
     if !found.next.command.is_empty() {
         remarks.push(remark("next", format!("`{}`: {}", found.next.command, found.next.why)));
     }
     remarks
+}
+
+/// Tasks and interrupts of a CPU that a moment shows.
+const SHOWN_OF_CPU: usize = 4;
+
+/// What ran the longest in the slowest stage of most of `traced`; an idle CPU counts if nothing else ran.
+fn longest(traced: &[&WorstEpisode]) -> Option<String> {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for episode in traced {
+        let longest = episode.ran.iter().filter(|ran| ran.what != "idle").max_by_key(|ran| ran.ns);
+        *counts.entry(longest.map_or("idle", |ran| &ran.what)).or_default() += 1;
+    }
+    let (what, most) = counts.into_iter().max_by_key(|(_, count)| *count)?;
+    Some(format!("`{what}` the longest in {} of the {} traced", grouped(most as u64), grouped(traced.len() as u64)))
+}
+
+/// `CPU 1: stress-ng 3.9 ms, timer interrupt ×4 12 us`, with the longest of each CPU.
+fn ran(all: &[RanThen]) -> String {
+    let words = |ran: &RanThen| {
+        let times = if ran.is_interrupt { format!(" ×{}", grouped(ran.times)) } else { String::new() };
+        format!("{}{times} {}", ran.what, ns(ran.ns))
+    };
+    let cpu = |of: &[RanThen]| {
+        let shown: Vec<String> = of.iter().take(SHOWN_OF_CPU).map(words).collect();
+        format!("CPU {}: {}", of[0].cpu, shown.join(", "))
+    };
+    all.chunk_by(|one, next| one.cpu == next.cpu).map(cpu).collect::<Vec<_>>().join(" · ")
 }
 
 /// What was tested without a claim.

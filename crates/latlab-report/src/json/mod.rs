@@ -134,10 +134,8 @@ mod tests {
     use crate::units::Nanos;
     use serde_json::{Value, json};
 
-    const HALF: Showing =
-        Showing { half: true, every_metric: false, kept: true, like: None, wide: false, of_store: false };
-    const USUAL: Showing =
-        Showing { half: false, every_metric: false, kept: true, like: None, wide: false, of_store: false };
+    const HALF: Showing = Showing { half: true, every_metric: false, kept: true, wide: false, of_store: false };
+    const USUAL: Showing = Showing { half: false, every_metric: false, kept: true, wide: false, of_store: false };
 
     fn summary(source: InMemory) -> Summary {
         let mut options = SummaryOptions::of(&source.manifest.spec);

@@ -2,14 +2,14 @@
 
 use serde_json::{Value, json};
 
-use super::statistics::{delays, without_nulls};
+use super::statistics::delays;
 use crate::analysis::Wakeups;
 use crate::stats::Description;
 
 pub(super) fn wakeups(wakeups: &Wakeups) -> Value {
     let of_cpu = |(cpu, described): &(u16, Description)| json!({ "cpu": cpu, "wakeup_latency": delays(described) });
     let lateness = &wakeups.lateness;
-    let document = json!({
+    json!({
         "cpus": wakeups.by_cpu.iter().map(of_cpu).collect::<Vec<_>>(),
         "overrun_slots": wakeups.overrun_slots,
         "not_slept": wakeups.not_slept,
@@ -20,7 +20,5 @@ pub(super) fn wakeups(wakeups: &Wakeups) -> Value {
         "rest_ns": lateness.rest.known(),
         "broke": wakeups.broke,
         "cut_short": wakeups.cut_short,
-        "trace": wakeups.trace,
-    });
-    without_nulls(document, &["trace"])
+    })
 }

@@ -1,5 +1,5 @@
 //! `latlab export --format perfetto`: one run as a trace. Probes are slices with the stages of both ends, wake-ups slices from
-//! the due time on, executions slices, host samples counters.
+//! the due time on, executions slices, host samples counters, and what a traced CPU ran are slices.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -11,6 +11,7 @@ use crate::facts::{ClockRelation, CpuReadings};
 use crate::formats::export::perfetto::{Part, TraceWriter, Track, TrackKind};
 use crate::plan::{Kind, Side};
 use crate::probe::{Fate, ProbeRecord};
+use crate::recording::trace::{Trace as KernelTrace, TraceSegment};
 use crate::recording::{ProbeColumn, RecordedTable, Recording};
 use crate::units::Stamp;
 use crate::units::human::counted;
@@ -35,6 +36,7 @@ pub(super) fn trace(export: &Export<'_>, target: &mut OutputTarget<'_>) -> Resul
     }
     wakeups(export, &recording, &mut trace)?;
     executions(export, &recording, &mut trace)?;
+    cpus(&recording, &mut trace)?;
     host(export, &recording, &mut trace)?;
     Ok(trace.finish()?)
 }
@@ -201,6 +203,25 @@ fn executions(export: &Export<'_>, recording: &Recording, trace: &mut Trace<'_, 
             let (Some(started), Some(ended)) = (batch.started_ns.get(row), batch.ended_ns.get(row)) else { continue };
             lanes.slice(trace, "execution", (started, ended), &[], None)?;
         }
+    }
+    Ok(())
+}
+
+/// What each CPU ran around the slowest, and the interrupts in it.
+fn cpus(recording: &Recording, trace: &mut Trace<'_, '_>) -> Result<(), ExportBreak> {
+    let text = recording.trace().unwrap_or_default();
+    let mut segments = KernelTrace::of(&text).segments;
+    segments.sort_by_key(|segment| (segment.from_ns, segment.is_interrupt));
+    let mut tracks: BTreeMap<(u16, bool), Track> = BTreeMap::new();
+    for TraceSegment { cpu, what, is_interrupt, from_ns, to_ns } in segments {
+        let track = match tracks.entry((cpu, is_interrupt)) {
+            Entry::Occupied(entry) => *entry.get(),
+            Entry::Vacant(entry) => {
+                let name = format!("CPU {cpu} {}", if is_interrupt { "interrupts" } else { "ran" });
+                *entry.insert(trace.track(&name, None, TrackKind::Slices)?)
+            }
+        };
+        trace.slice(track, what, (from_ns, to_ns), &[], None)?;
     }
     Ok(())
 }

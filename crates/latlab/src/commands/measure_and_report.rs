@@ -274,12 +274,11 @@ fn show_recordings(
     let json = typed.json.json;
     let every_metric = console.verbosity() > Verbosity::Usual;
     let mut summaries = Vec::new();
-    let (mut half, mut like) = (false, None);
+    let mut half = false;
     for finished in &measured.recordings {
         let recording = finished.open()?;
         let spec = &recording.manifest().spec;
         half |= spec.judging.half;
-        like = like.or(spec.judging.like);
         let mut options = SummaryOptions { metrics: metrics(json || every_metric), ..SummaryOptions::of(spec) };
         gates.include(&mut options);
         let mut summary = summarise(&recording, &options)?;
@@ -287,7 +286,7 @@ fn show_recordings(
         summaries.push(summary);
     }
     let kept = !typed.output.no_record;
-    let showing = Showing { half, every_metric, kept, like, wide: false, of_store: false };
+    let showing = Showing { half, every_metric, kept, wide: false, of_store: false };
     let is_measured = measured.failure.is_none() && measured.recordings.iter().all(|one| one.failure.is_none());
     if is_measured && signals.outcome().is_none() && !json && run_outcome(&summaries).is_err() {
         show(&beside_failure(&summaries), showing, json, console)?

@@ -370,7 +370,7 @@ fn read_run(path: &Path, count: usize, metric: Option<Metric>, job: &ReportJob) 
         return Ok(ReadRun { note, distribution, page: None });
     }
     let manifest = recording.manifest();
-    let judging = job.judging.over(None, &manifest.spec.judging)?;
+    let judging = job.judging.over(&manifest.spec.judging)?;
     let half = judging.half;
     let metrics = measure_and_report::metrics(false).into_iter().chain([metric]).collect();
     let options = SummaryOptions { judging, intervals: count <= RUNS_WITH_INTERVALS, metrics, one_way: false };

@@ -26,14 +26,14 @@ pub(super) fn run(typed: &SummaryArgs, console: &Console) -> Result<Outcome, Fai
     typed.judging.distinct_quantiles()?;
     let every_metric = console.verbosity() > Verbosity::Usual;
     let (mut summaries, mut distributions) = (Vec::new(), Vec::new());
-    let (mut half, mut like, mut recorded) = (false, None, Vec::new());
+    let (mut half, mut recorded) = (false, Vec::new());
     let has_gates = !typed.gates.gate.is_empty();
     let Recordings { paths, of_experiments, missing, are_named } = recordings(&typed.recordings, has_gates, console)?;
     let mut unjudged: BTreeSet<PathBuf> = of_experiments.values().cloned().collect();
     for path in paths {
         let recording = Recording::open(&path)?;
         recording.note().into_iter().for_each(|note| console.note(note));
-        let judging = typed.judging.over(typed.like.like, &recording.manifest().spec.judging)?;
+        let judging = typed.judging.over(&recording.manifest().spec.judging)?;
         // Only now: a recording declares the metrics that its command printed.
         let gates = measure_and_report::gates(&typed.gates)?;
         if has_gates {
@@ -41,7 +41,6 @@ pub(super) fn run(typed: &SummaryArgs, console: &Console) -> Result<Outcome, Fai
             recorded.push((path.display().to_string(), available));
         }
         half |= judging.half;
-        like = like.or(judging.like);
         let mut options = SummaryOptions {
             judging,
             intervals: !typed.no_intervals,
@@ -77,7 +76,7 @@ pub(super) fn run(typed: &SummaryArgs, console: &Console) -> Result<Outcome, Fai
     note_unused(typed, &summaries, console);
     measure_and_report::show(
         &summaries,
-        Showing { half, every_metric, kept: true, like, wide: false, of_store: !are_named },
+        Showing { half, every_metric, kept: true, wide: false, of_store: !are_named },
         typed.json.json,
         console,
     )?;
@@ -98,13 +97,12 @@ fn note_unused(typed: &SummaryArgs, summaries: &[Summary], console: &Console) {
     let has_round_trips = |one: &Summary| one.metrics.contains_key(&Metric::RoundTripDelay);
     let judging = &typed.judging;
     type HasEffect = fn(&Summary) -> bool;
-    let options: [(bool, HasEffect, &str); 6] = [
+    let options: [(bool, HasEffect, &str); 5] = [
         (judging.window.is_some(), has_instants, "`--window` divides runs of `ping`, `wakeup` and `command`"),
         (judging.deadline.is_some(), |one| one.deadline.is_some(), "`--deadline` is not of streams"),
         (typed.extremes, |one| one.extremes.is_some(), "`--extremes` is of round trips, wake-ups and imported values"),
         (typed.one_way, |one| one.one_way.is_some(), "`--one-way` is of probes with stamps of both ends"),
         (judging.half, has_round_trips, "`--half` is of round trips"),
-        (typed.like.like.is_some(), |one| one.stream.is_some(), "`--like` repeats the output of a tool for streams"),
     ];
     for (is_typed, has_effect, what) in options {
         if is_typed && !summaries.is_empty() && !summaries.iter().any(has_effect) {

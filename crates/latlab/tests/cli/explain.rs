@@ -16,6 +16,7 @@ use crate::scheduling::precedence;
 use crate::skip::{program, skip};
 use crate::store::{only_recording, open, spool_bytes};
 use crate::wakeup::keep_busy;
+use crate::wakeup_trace::can_trace;
 
 fn begun(home: &Path, line: &str) -> Running {
     let running = Latlab::at(home).line(line).start();
@@ -80,7 +81,9 @@ fn a_busy_cpu_of_the_reflector_is_found_in_its_wake_up() {
     }
     let _precedence = precedence();
     let home = tempfile::tempdir().expect("a temporary directory");
-    let running = begun(home.path(), "ping -i 1ms -d 3s --warmup 0 --cpu 0 --peer-cpu 1 --stamps kernel");
+    let trace = if can_trace() { " --trace" } else { "" };
+    let line = format!("ping -i 1ms -d 3s --warmup 0 --cpu 0 --peer-cpu 1 --stamps kernel{trace}");
+    let running = begun(home.path(), &line);
     let mut spans = Vec::new();
     for _ in 0..8 {
         let busy = keep_busy(1, Duration::from_millis(60));
@@ -92,6 +95,23 @@ fn a_busy_cpu_of_the_reflector_is_found_in_its_wake_up() {
         return skip("no right to SCHED_FIFO here");
     }
     expect_stage(home.path(), &spans, &["peer's wake-up"]);
+    if !trace.is_empty() {
+        let text = Latlab::at(home.path()).arg("explain").arg(only_recording(home.path())).success().stdout;
+        // Each wait of 60 ms is among the 20 longest.
+        assert!(text.contains("ran instead  `hog` the longest in"), "{text}");
+        let worst = &explained(home.path())["worst"][0];
+        let hog = worst["ran"].as_array().expect("tasks").iter().find(|ran| ran["what"] == "hog").expect("it ran");
+        let delay = worst["delay_ns"].as_i64().expect("a delay");
+        assert!((hog["cpu"] == 1) && hog["ns"].as_i64().expect("a time") > delay / 2, "{worst:#}");
+    }
+}
+
+#[test]
+fn a_trace_is_refused_where_nothing_keeps_it() {
+    if can_trace() {
+        let ran = Latlab::new().line("ping -n 10 --trace --no-record").failure(3);
+        assert!(ran.stderr.contains("leave out `--no-record`"), "{}", ran.stderr);
+    }
 }
 
 #[test]

@@ -174,7 +174,7 @@ fn a_killed_run_keeps_its_wakeups() {
 /// Keeps CPU `cpu` busy for `span` with a SCHED_FIFO thread. Begin and end in ns of CLOCK_MONOTONIC; `None` without the
 /// right to SCHED_FIFO.
 pub(crate) fn keep_busy(cpu: usize, span: Duration) -> Option<(i64, i64)> {
-    let hogging = thread::spawn(move || {
+    let hogging = thread::Builder::new().name("hog".into()).spawn(move || {
         let mut only = rustix::thread::CpuSet::new();
         only.set(cpu);
         rustix::thread::sched_setaffinity(None, &only).ok()?;
@@ -185,7 +185,7 @@ pub(crate) fn keep_busy(cpu: usize, span: Duration) -> Option<(i64, i64)> {
         }
         Some((begin, latlab_sys::clock::monotonic_ns()))
     });
-    hogging.join().expect("no panic")
+    hogging.expect("a thread").join().expect("no panic")
 }
 
 #[test]

@@ -47,7 +47,7 @@ summary y --no-intervals -v
 "#;
 
 const WAKEUPS: &str = r#"
-patch x {"run":{"wakeup":{"trace":null,"not_slept":3}}}
+patch x {"run":{"wakeup":{"not_slept":3}}}
 summary x --no-intervals -v
 patch x {"run":{"wakeup":{"broke":null,"cut_short":true,"niceness":5,"timer_slack_ns":50000}},"spec":{"here":{"fifo":null},"work":{"relative":true}}}
 ~ summary x --no-intervals -v

@@ -175,7 +175,6 @@ stream --poisson
 stream --interval 1ms
 stream -n 5 -d 1s --rate 1kpps --timeout 1s
 stream 127.0.0.1 --protocol echo
-stream --like netperf
 stream --deadline 1ms
 stream --probe 0ms
 stream --batch 0
@@ -308,7 +307,6 @@ summary closed --quantiles ''
 summary closed --deadline 5
 summary closed --window 0s
 summary closed --window 1ns
-summary closed --like iperf
 summary closed --gate ''
 summary closed --gate p50
 summary closed --gate 'p50 <= fast'

@@ -19,7 +19,8 @@ pub(crate) fn cases() -> Vec<Case> {
         case("summary/stream", &[stream, search, &NETPERF].concat(), STREAM),
         case(
             "explain",
-            &[&kinds[..], &["recordings/forms/with-wakeup", "recordings/old/1.13-stamped"]].concat(),
+            &[&kinds[..], &["recordings/forms/with-wakeup", "recordings/forms/traced", "recordings/old/1.13-stamped"]]
+                .concat(),
             EXPLAIN,
         ),
         case("summary/plots", &kinds, PLOTS),
@@ -203,6 +204,8 @@ explain 1.13-stamped
 explain 1.13-stamped --worst 2 --json
 explain closed
 explain with-wakeup
+explain traced
+explain traced --worst 1 --json
 explain 1.3-wakeup
 explain closed 1.4-stream -q
 explain 1.4-stream
@@ -214,7 +217,6 @@ summary 1.4-stream
 ~ summary 1.4-stream -v
 ~ summary 1.4-stream --window 200ms
 ~ summary 1.4-stream --quantiles 0.25,0.5,0.99
-~ summary 1.4-stream --like netperf-udp-stream
 ~ summary 1.4-stream --deadline 1ms
 ~ summary 1.4-stream --half
 ~ summary 1.4-stream --no-intervals
@@ -225,7 +227,6 @@ summary 1.4-stream
 ~ tty summary 1.4-stream
 summary 1.4-stream --json
 ~ summary 1.4-stream --window 200ms --json
-~ summary 1.4-stream --like netperf-udp-stream --json
 summary 1.5-search
 ~ summary 1.5-search -v
 ~ summary 1.5-search --window 200ms
@@ -235,13 +236,9 @@ summary 1.5-search
 ~ tty summary 1.5-search
 summary 1.5-search --json
 summary stream-down
-~ summary stream-down --like netperf-udp-stream
 summary stream-probes
-~ summary stream-probes --like netperf-udp-stream
 summary stream-tcp
-~ summary stream-tcp --like netperf-udp-stream
 summary stream-down stream-probes
-~ summary stream-down stream-probes --like netperf-udp-stream
 ";
 
 const PLOTS: &str = "

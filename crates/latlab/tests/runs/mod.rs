@@ -34,7 +34,7 @@ fn spec() -> RunSpec {
     RunSpec {
         stop: StopWhen { count: Some(1_000), duration_ns: None },
         warmup: Warmup { count: Some(WARMUP), duration_ns: None },
-        judging: SummaryDefaults { quantiles: vec![0.5], window_ns: None, deadline_ns: None, half: false, like: None },
+        judging: SummaryDefaults { quantiles: vec![0.5], window_ns: None, deadline_ns: None, half: false },
         ..RunSpec::local(PingSpec { timeout_ns: TIMEOUT, ..PingSpec::on(schedule) })
     }
 }

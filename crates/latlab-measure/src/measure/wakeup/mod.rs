@@ -5,7 +5,7 @@ mod sleeper;
 mod timer_threads;
 mod wakeup_loop;
 
-pub(super) use run::{WakeupRun, tracing};
+pub(super) use run::WakeupRun;
 pub use sleeper::{
     ClockNanosleep, EpollSleep, FutexSleep, Nanosleep, PollSleep, SelectSleep, SignalSleep, Sleeper, SpinWait, Timerfd,
 };

@@ -1,16 +1,14 @@
 //! A run of wake-ups on this host, without a path.
 
-use std::io;
 use std::sync::{Mutex, PoisonError};
 
 use super::timer_threads::{TimerThread, measure_wakeups};
 use crate::facts::WakeupFacts;
 use crate::host::placement;
-use crate::host::tracing::Tracing;
 use crate::measure::manifest::{add_closing_facts, opening_manifest};
 use crate::measure::run::{MeasuredRun, RunContext, RunEnd, on_own_thread};
 use crate::measure::stop_signal::StopSignal;
-use crate::measure::{MeasureError, RecordingTarget, Slice};
+use crate::measure::{MeasureError, Slice};
 use crate::plan::{EndSpec, RunSpec};
 use crate::recording::{Finished, RecordingWriter};
 
@@ -22,15 +20,6 @@ pub(crate) struct WakeupRun {
     facts: Mutex<WakeupFacts>,
     /// Whether a slice was left out after the stop.
     missed_a_slice: bool,
-}
-
-/// The trace that a late wake-up stops, or why it could not be started; `None` if no run ends at a late wake-up.
-pub(crate) fn tracing(runs: &[RunSpec], target: RecordingTarget<'_>) -> Option<io::Result<Tracing>> {
-    let breaks = |run: &RunSpec| run.wakeup().is_some_and(|wakeup| wakeup.break_ns.is_some());
-    let kept = target.store.keeps() || target.directory.is_some();
-    let not_kept = || io::Error::new(io::ErrorKind::InvalidInput, "nothing is recorded");
-    let begin = || Tracing::begin().and_then(|tracing| kept.then_some(tracing).ok_or_else(not_kept));
-    runs.iter().any(breaks).then(begin)
 }
 
 /// The timer slack and niceness of a thread that is placed as `end`.
@@ -89,11 +78,9 @@ impl MeasuredRun for WakeupRun {
         // A late wake-up ends the other runs of the plan as well.
         facts.cut_short = missed_a_slice && facts.broke.is_none() && end.stop.wakeup_was_late();
         facts.not_slept = timers.iter().map(TimerThread::not_slept).sum();
-        let trace = facts.broke.as_ref().map(|late| end.stop.trace_around(late));
         let manifest = writer.manifest_mut();
         add_closing_facts(manifest, None);
         manifest.run.wakeup = Some(facts);
-        trace.into_iter().for_each(|trace| writer.keep_trace(trace));
         let logs = timers.into_iter().map(TimerThread::into_log).collect();
         Ok(writer.finish_logs(logs, end.ending, end.reason.map(str::to_owned))?)
     }

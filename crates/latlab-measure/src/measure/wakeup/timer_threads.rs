@@ -89,8 +89,8 @@ impl TimerThread {
         let registered = stop.register();
         let Some(start) = origin.wait(stop) else { return Ok(()) };
         let slept = self.sleep(slice, start, stop);
-        if let Ok(Some(late)) = &slept {
-            stop.stop_tracing(late);
+        if matches!(slept, Ok(Some(_))) {
+            stop.note_late_wakeup();
         }
         drop(registered);
         let via = self.via;

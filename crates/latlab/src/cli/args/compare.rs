@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::{CompatOutputArgs, GateArgs, JsonArgs, JudgingArgs, VerbosityArgs};
+use super::{GateArgs, JsonArgs, JudgingArgs, VerbosityArgs};
 use crate::analysis::comparison::Lines;
 use crate::cli::value::{self, Confidence, Delimiters, NamedGlob};
 use crate::plan::{Kind, defaults};
@@ -192,8 +192,6 @@ pub struct SummaryArgs {
     pub recordings: Vec<PathBuf>,
     #[command(flatten)]
     pub judging: JudgingArgs,
-    #[command(flatten)]
-    pub like: CompatOutputArgs,
     /// Show the delays there and back with a bound
     #[arg(long)]
     pub one_way: bool,

@@ -7,9 +7,7 @@ use clap::Args;
 use crate::cli::options::AddressArgs;
 use crate::cli::value::{self, Pin, Tag, TypedTarget};
 use crate::console::Verbosity;
-use crate::plan::{
-    CompatOutput, LoadSpec, Protocol, SettingSpec, StampLayer, TransportKind, WaitMode, Warmup, defaults,
-};
+use crate::plan::{LoadSpec, Protocol, SettingSpec, StampLayer, TransportKind, WaitMode, Warmup, defaults};
 use crate::units::Nanos;
 
 /// What all commands that measure have in common.
@@ -159,6 +157,18 @@ pub struct RemedyArgs {
     pub try_remedies: bool,
 }
 
+/// Whether the scheduler is traced.
+#[derive(Clone, Copy, Debug, Default, Args)]
+#[command(next_help_heading = "Trace")]
+pub struct TraceArgs {
+    /// Keep what the CPUs ran around the slowest 20, for `latlab explain` (root)
+    ///
+    /// Switches, wake-ups and interrupts of this host, as the kernel's text in the recording. It costs about 1 us of each
+    /// wake-up, which the summary states.
+    #[arg(long, hide_short_help = true)]
+    pub trace: bool,
+}
+
 /// What the summary says.
 #[derive(Clone, Debug, Default, PartialEq, Args)]
 #[command(next_help_heading = "Statistics")]
@@ -276,15 +286,6 @@ impl VerbosityArgs {
             _ => Verbosity::Usual,
         }
     }
-}
-
-/// Whose lines are printed besides.
-#[derive(Clone, Debug, Default, Args)]
-#[command(next_help_heading = "Statistics")]
-pub struct CompatOutputArgs {
-    /// Also print the results in the form of another tool: netperf-udp-stream [default: none]
-    #[arg(long, value_name = "TOOL", value_parser = value::one_of(&[CompatOutput::NetperfUdpStream], CompatOutput::word), hide_possible_values = true, hide_short_help = true)]
-    pub like: Option<CompatOutput>,
 }
 
 /// What the run is loaded with.

@@ -18,8 +18,8 @@ pub use explain::ExplainArgs;
 pub use export::{ExportArgs, ExportContentArgs, ExportFormat, ExportWritingArgs};
 pub use import::{ImportArgs, LogArgs};
 pub use measuring::{
-    CompatOutputArgs, EndArgs, GateArgs, HoldArgs, JsonArgs, JudgingArgs, LiveArgs, LoadArgs, MeasuringArgs,
-    OutputArgs, PeerArgs, ProbeArgs, RemedyArgs, ScheduleArgs, SettingArgs, StopArgs, StoreArgs, VerbosityArgs,
+    EndArgs, GateArgs, HoldArgs, JsonArgs, JudgingArgs, LiveArgs, LoadArgs, MeasuringArgs, OutputArgs, PeerArgs,
+    ProbeArgs, RemedyArgs, ScheduleArgs, SettingArgs, StopArgs, StoreArgs, TraceArgs, VerbosityArgs,
 };
 pub use ping::PingArgs;
 pub use report::{FigureFormat, ReportArgs, WritingArgs};

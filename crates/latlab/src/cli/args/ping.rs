@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::{EndArgs, MeasuringArgs, PeerArgs, ProbeArgs, RemedyArgs, ScheduleArgs, StopArgs};
+use super::{EndArgs, MeasuringArgs, PeerArgs, ProbeArgs, RemedyArgs, ScheduleArgs, StopArgs, TraceArgs};
 use crate::cli::options::{DdsArgs, PathArgs, XdpArgs};
 use crate::cli::value::{self, TypedTarget, WakeupsBeside};
 
@@ -41,6 +41,8 @@ pub struct PingArgs {
         help_heading = "Concurrent measurement", value_parser = value::wakeups_beside
     )]
     pub with_wakeup: Option<WakeupsBeside>,
+    #[command(flatten)]
+    pub trace: TraceArgs,
     #[command(flatten)]
     pub remedies: RemedyArgs,
     #[command(flatten)]

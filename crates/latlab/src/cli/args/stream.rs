@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::{CompatOutputArgs, EndArgs, MeasuringArgs, PeerArgs};
+use super::{EndArgs, MeasuringArgs, PeerArgs};
 use crate::cli::options::{AddressArgs, DdsArgs, XdpArgs};
 use crate::cli::value::{self, StreamRate, TypedTarget};
 use crate::plan::{Direction, SendMode, TransportKind, Warmup, defaults};
@@ -37,8 +37,6 @@ pub struct StreamArgs {
     pub xdp: XdpArgs,
     #[command(flatten)]
     pub measuring: MeasuringArgs,
-    #[command(flatten)]
-    pub like: CompatOutputArgs,
 }
 
 /// How long a stream lasts.

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::{MeasuringArgs, RemedyArgs, StopArgs};
+use super::{MeasuringArgs, RemedyArgs, StopArgs, TraceArgs};
 use crate::cli::value;
 use crate::plan::{Via, WakeupCpus, defaults};
 use crate::units::Nanos;
@@ -16,6 +16,8 @@ pub struct WakeupArgs {
     pub sleep: SleepArgs,
     #[command(flatten)]
     pub threads: ThreadArgs,
+    #[command(flatten)]
+    pub trace: TraceArgs,
     #[command(flatten)]
     pub remedies: RemedyArgs,
     #[command(flatten)]

@@ -32,6 +32,7 @@ pub fn ping(typed: &PingArgs, environment: &Environment) -> Result<MeasureJob, F
     let base = RunSpec {
         stop: typed.stop.stop(),
         warmup: typed.stop.warmup(),
+        trace: typed.trace.trace,
         here,
         peer,
         authenticated: key != KeySource::None,

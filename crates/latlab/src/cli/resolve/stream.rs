@@ -105,7 +105,6 @@ fn expect_few(runs: &[RunSpec]) -> Result<(), Failure> {
 }
 
 fn judging(typed: &StreamArgs, usual: SummaryDefaults) -> SummaryDefaults {
-    let usual = SummaryDefaults { like: typed.like.like, ..usual };
     match typed.measuring.judging.quantiles.as_slice() {
         [] => SummaryDefaults { quantiles: defaults::STREAM_QUANTILES.to_vec(), ..usual },
         _ => usual,

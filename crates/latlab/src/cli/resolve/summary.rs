@@ -3,23 +3,22 @@
 use crate::cli::args::JudgingArgs;
 use crate::cli::value::too_many;
 use crate::diagnostics::Failure;
-use crate::plan::{CompatOutput, SummaryDefaults, defaults};
+use crate::plan::{SummaryDefaults, defaults};
 
 impl JudgingArgs {
     /// The options of a run, which its summaries have by default.
     pub(super) fn of_run(&self) -> Result<SummaryDefaults, Failure> {
         let (quantiles, half) = (defaults::QUANTILES.to_vec(), self.half);
-        self.over(None, &SummaryDefaults { quantiles, window_ns: None, deadline_ns: None, half, like: None })
+        self.over(&SummaryDefaults { quantiles, window_ns: None, deadline_ns: None, half })
     }
 
     /// The options of a summary: those given, else those of the recorded run.
-    pub fn over(&self, like: Option<CompatOutput>, recorded: &SummaryDefaults) -> Result<SummaryDefaults, Failure> {
+    pub fn over(&self, recorded: &SummaryDefaults) -> Result<SummaryDefaults, Failure> {
         Ok(SummaryDefaults {
             quantiles: self.distinct_quantiles()?.unwrap_or_else(|| recorded.quantiles.clone()),
             window_ns: self.window.or(recorded.window_ns),
             deadline_ns: self.deadline.or(recorded.deadline_ns),
             half: self.half || recorded.half,
-            like: like.or(recorded.like),
         })
     }
 

@@ -28,6 +28,7 @@ pub fn wakeup(typed: &WakeupArgs, environment: &Environment) -> Result<MeasureJo
     let base = RunSpec {
         stop: typed.stop.stop(),
         warmup: typed.stop.warmup(),
+        trace: typed.trace.trace,
         here: EndSpec { fifo: typed.threads.fifo, mlock: typed.threads.mlock, ..EndSpec::SYSTEM },
         ..measuring::run(&typed.measuring, work(ways[0], intervals[0]), Target::Local)?
     };

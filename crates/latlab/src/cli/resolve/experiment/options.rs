@@ -18,8 +18,7 @@ const NONE: &str = "none";
 /// The schedule without an interval.
 const CLOSED: &str = "closed";
 /// Options that the experiment decides, not a condition.
-const NOT_OF_A_CONDITION: [&str; 13] = [
-    "like",
+const NOT_OF_A_CONDITION: [&str; 12] = [
     "output",
     "store",
     "live",

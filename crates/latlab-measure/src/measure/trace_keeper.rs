@@ -1,0 +1,202 @@
+//! What the CPUs ran around the slowest probes or wake-ups of the runs of a plan (`--trace`, `--break`). The rings of the kernel are emptied during the run by a thread that runs where nothing
+//! else would; it keeps the last seconds, until the writers of the recordings know which probes were slow.
+
+use std::collections::VecDeque;
+use std::fmt::Write;
+use std::io;
+use std::panic::resume_unwind;
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::sync::{Arc, Barrier};
+use std::thread::{self, JoinHandle};
+
+use latlab_sys::scheduler::set_idle;
+use latlab_sys::sleep::current_thread;
+
+use super::run::{MeasuredRun, on_own_thread};
+use super::{MeasureError, RecordingTarget};
+use crate::clock::{Clock, Monotonic};
+use crate::host::placement;
+use crate::host::tracing::Tracing;
+use crate::plan::{EndSpec, RunSpec, defaults};
+use crate::recording::trace::{TraceEvent, span_comment};
+use crate::recording::{RecordingProgress, SlowSpan};
+use crate::units::Nanos;
+
+/// The part of the trace before its end in which the span of a slow probe is looked for: its time-out or so, and twice the
+/// time that the writer of its recording waits.
+const RETAINED: Nanos = Nanos::from_secs(3);
+/// Some 100 MB.
+const LINES_MAX: usize = 600_000;
+/// Wake-ups in a batch, and pairs of batches, to measure the cost of tracing: some 20 ms.
+const COST_ROUNDS: usize = 200;
+const COST_PAIRS: usize = 21;
+
+/// Begins a trace that the runs of `target` keep.
+fn begin(target: RecordingTarget<'_>) -> io::Result<Tracing> {
+    let kept = target.store.keeps() || target.directory.is_some();
+    let not_kept = || io::Error::new(io::ErrorKind::InvalidInput, "nothing is recorded");
+    Tracing::begin().and_then(|tracing| kept.then_some(tracing).ok_or_else(not_kept))
+}
+
+/// The thread that keeps the traces of `runs`.
+pub(super) struct TraceKeeper {
+    over: Arc<AtomicBool>,
+    /// By which the kernel knows it; 0 before it runs.
+    number: Arc<AtomicI32>,
+    thread: JoinHandle<io::Result<Vec<KeptSpans>>>,
+}
+
+impl TraceKeeper {
+    /// Begins to trace, if the runs ask for it, and enters what that costs. A run that ends at a late wake-up goes on without,
+    /// with a caveat.
+    ///
+    /// # Errors
+    /// The kernel does not trace, or nothing is recorded.
+    pub(super) fn begin<R: MeasuredRun>(
+        first: &RunSpec,
+        target: RecordingTarget<'_>,
+        runs: &mut [R],
+    ) -> Result<Option<TraceKeeper>, MeasureError> {
+        if !first.is_traced() {
+            return Ok(None);
+        }
+        let mut tracing = match begin(target) {
+            Ok(tracing) => tracing,
+            Err(error) if first.trace => return Err(MeasureError::Trace(error)),
+            Err(error) => {
+                runs.iter_mut().for_each(|run| run.writer().note_trace_missing(&error));
+                return Ok(None);
+            }
+        };
+        let cost_ns = wakeup_cost_ns(&tracing)?;
+        runs.iter_mut().for_each(|run| run.writer().manifest_mut().run.trace_cost_ns = Some(cost_ns));
+        let mut kept: Vec<KeptSpans> = runs.iter_mut().map(|run| KeptSpans::of(run.writer().progress())).collect();
+        let (over, number) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicI32::new(0)));
+        let (is_over, known) = (Arc::clone(&over), Arc::clone(&number));
+        let work = move || {
+            known.store(current_thread(), Ordering::Release);
+            // Else it delays what it watches.
+            _ = set_idle(current_thread(), true);
+            keep(&mut tracing, &mut kept, &is_over).map(|()| kept)
+        };
+        let thread = thread::Builder::new().name("latlab-trace".into()).spawn(work).map_err(MeasureError::Thread)?;
+        Ok(Some(TraceKeeper { over, number, thread }))
+    }
+
+    /// Ends the trace, and gives each run its own.
+    pub(super) fn end<R: MeasuredRun>(self, runs: &mut [R]) {
+        // The recordings are drained once more, after which the slowest are known.
+        thread::sleep((defaults::WAKEUP_DRAIN + defaults::DRAIN).to_duration());
+        self.over.store(true, Ordering::Release);
+        _ = set_idle(self.number.load(Ordering::Acquire), false);
+        self.thread.thread().unpark();
+        let kept = self.thread.join().unwrap_or_else(|panic| resume_unwind(panic));
+        for (place, run) in runs.iter_mut().enumerate() {
+            match &kept {
+                Ok(kept) => run.writer().keep_trace(&kept[place].text()),
+                Err(error) => run.writer().note_trace_missing(error),
+            }
+        }
+    }
+}
+
+/// Lines of the kernel with their times, in the order in which they were read.
+type TimedLines = VecDeque<(Nanos, String)>;
+
+fn keep(tracing: &mut Tracing, kept: &mut [KeptSpans], over: &AtomicBool) -> io::Result<()> {
+    let (mut lines, mut bytes, mut last) = (TimedLines::new(), Vec::new(), Nanos::ZERO);
+    loop {
+        let (is_over, now) = (over.load(Ordering::Acquire), Nanos(Monotonic.now().as_nanos()));
+        if is_over {
+            tracing.turn(false)?;
+        }
+        let has_more = tracing.drain(&mut bytes)?;
+        let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |place| place + 1);
+        for line in String::from_utf8_lossy(&bytes[..whole]).lines() {
+            // Lost events have no time of their own.
+            last = TraceEvent::parse(line).map_or(last, |event| event.at);
+            lines.push_back((last, line.to_owned()));
+        }
+        bytes.drain(..whole);
+        let through = if has_more { last } else { now };
+        kept.iter_mut().for_each(|kept| kept.update(&lines, through));
+        let is_old = |(at, _): &(Nanos, String)| *at < through - RETAINED;
+        while lines.len() > LINES_MAX || lines.front().is_some_and(is_old) {
+            lines.pop_front();
+        }
+        match (has_more, is_over) {
+            (true, _) => {}
+            (false, true) => return Ok(()),
+            (false, false) => thread::park_timeout(defaults::DRAIN.to_duration()),
+        }
+    }
+}
+
+/// The lines around the slowest spans of a run.
+struct KeptSpans {
+    progress: RecordingProgress,
+    spans: Vec<(SlowSpan, TimedLines)>,
+}
+
+impl KeptSpans {
+    fn of(progress: RecordingProgress) -> KeptSpans {
+        KeptSpans { progress, spans: Vec::new() }
+    }
+
+    /// Keeps those of `lines`, which are complete up to `through`, that are of its slowest spans.
+    fn update(&mut self, lines: &TimedLines, through: Nanos) {
+        let slowest = self.progress.slowest();
+        self.spans.retain(|(span, _)| slowest.contains(span));
+        for span in slowest {
+            let (from, to) = around(&span);
+            if to < through && self.spans.iter().all(|(known, _)| *known != span) {
+                let inside = lines.iter().filter(|(at, _)| from <= *at && *at <= to);
+                self.spans.push((span, inside.cloned().collect()));
+            }
+        }
+    }
+
+    /// The spans in the order of time, without what an earlier one has too.
+    fn text(&self) -> String {
+        let mut spans: Vec<_> = self.spans.iter().collect();
+        spans.sort_by_key(|(span, _)| span.from);
+        let (mut text, mut until) = (String::new(), Nanos(i64::MIN));
+        for (span, lines) in spans {
+            let (from, to) = around(span);
+            let mut lines: Vec<_> = lines.iter().filter(|(at, _)| *at > until).collect();
+            lines.sort_by_key(|(at, _)| *at);
+            text.push_str(&span_comment(from.max(until), to));
+            lines.iter().for_each(|(_, line)| _ = writeln!(text, "{line}"));
+            until = until.max(to);
+        }
+        text
+    }
+}
+
+fn around(span: &SlowSpan) -> (Nanos, Nanos) {
+    let [from, to] = [span.from, span.to].map(|at| Nanos(at.as_nanos()));
+    (from - defaults::TRACED_BEFORE, to + defaults::TRACED_AFTER)
+}
+
+/// What tracing adds to one wake-up: the median over pairs of batches, with and without it, in which two threads of one CPU
+/// wait for each other.
+fn wakeup_cost_ns(tracing: &Tracing) -> Result<i64, MeasureError> {
+    on_own_thread("cost", || {
+        let cpu = placement::allowed_cpus().first().copied();
+        placement::place(&EndSpec { cpu, ..EndSpec::SYSTEM })?;
+        let both = Barrier::new(2);
+        let batch = |on| {
+            // Without effect the cost is 0.
+            _ = tracing.turn(on);
+            let start = Monotonic.now();
+            (0..COST_ROUNDS).for_each(|_| _ = both.wait());
+            (Monotonic.now() - start).0
+        };
+        thread::scope(|scope| {
+            scope.spawn(|| (0..2 * COST_PAIRS * COST_ROUNDS).for_each(|_| _ = both.wait()));
+            let mut differences: Vec<i64> = (0..COST_PAIRS).map(|_| -batch(false) + batch(true)).collect();
+            differences.sort_unstable();
+            Ok(differences[COST_PAIRS / 2] / COST_ROUNDS as i64)
+        })
+    })
+}
