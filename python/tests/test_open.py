@@ -28,7 +28,7 @@ OLD = [
 ]
 OLD += ["1.7-dds", "1.7-finished", "1.8-finished", "1.8-hosts", "1.8-xdp", "1.9-finished", "1.10-finished"]
 OLD += ["1.11-counts", "1.11-import", "1.11-import-stream", "1.11-values", "1.12-command", "1.12-printed"]
-OLD += ["1.13-stamped"]
+OLD += ["1.13-stamped", "1.13-traced"]
 DIED = [
     "1.0-died",
     "1.1-died",

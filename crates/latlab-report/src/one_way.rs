@@ -30,7 +30,7 @@ pub(super) fn table(summary: &Summary, name: &str) -> Option<TableView> {
             let bound = way.bound(|described| figure(column, described));
             [
                 shown(&way.estimate)[0].clone(),
-                bound.map_or_else(String::new, |ns| format!("±{}", about(ns / unit.nanos()))),
+                bound.map_or_else(String::new, |ns| format!("±{}", at_most(ns / unit.nanos()))),
             ]
         };
         let cells = ways.iter().map(bounded).chain(ways.iter().map(|way| shown(&way.variation)));
@@ -45,6 +45,12 @@ pub(super) fn table(summary: &Summary, name: &str) -> Option<TableView> {
     })
 }
 
+/// Two digits of a bound, rounded up.
+fn at_most(bound: f64) -> String {
+    let step = 10_f64.powf(bound.max(f64::MIN_POSITIVE).log10().floor() - 1.0);
+    about((bound / step - 1e-9).ceil() * step)
+}
+
 /// The medians with their bounds; the means if there are no medians.
 fn title(one_way: &OneWay) -> String {
     let middle = |described: &Description| figure(Column::Quantile(0.5), described).or(described.mean);
@@ -52,7 +58,7 @@ fn title(one_way: &OneWay) -> String {
     let [Some(there), Some(back)] = middles.map(|(value, bound)| value.zip(bound)) else { return "one way".into() };
     let words = |(value, bound): (f64, f64)| {
         let unit = TimeUnit::suiting(value.abs().max(bound));
-        format!("{} ± {} {}", unit.figure(value), about(bound / unit.nanos()), unit.symbol())
+        format!("{} ± {} {}", unit.figure(value), at_most(bound / unit.nanos()), unit.symbol())
     };
     let is_hidden = (there.0 - back.0).abs() <= there.1 + back.1;
     let hidden = if is_hidden { "; the bound is larger than the difference" } else { "" };

@@ -14,6 +14,7 @@ use latlab::facts::{IntervalCounts, StreamInterval};
 use latlab::plan::Kind;
 use latlab::probe::{Fate, KernelStamps, Phase, ProbeRecord};
 use latlab::recording::manifest::Manifest;
+use latlab::recording::trace::Trace;
 use latlab::recording::{ExecutionBatch, IntColumn, ProbeColumn, RecordedTable, Recording, RecordingError, ValueBatch};
 use latlab::units::Stamp;
 use serde_json::{Value, json};
@@ -182,6 +183,11 @@ fn facts_of_values(recording: &Recording, facts: &mut Value) {
 
 /// Adds facts of the host samples, which format 1.0 does not have, and those of the hosts, if the recording has any.
 fn facts_of_host(recording: &Recording, facts: &mut Value) {
+    if let Some(text) = recording.trace() {
+        let segments = Trace::of(&text).segments;
+        let sum = wrapping_sum(&mut segments.iter().map(|segment| segment.to_ns - segment.from_ns));
+        facts["trace"] = json!([recording.manifest().run.trace_cost_ns, segments.len(), sum]);
+    }
     let manifest = recording.manifest();
     let hosts = [&manifest.here, &manifest.peer].map(|end| [&end.before, &end.after]);
     if hosts.iter().flatten().any(|facts| facts.is_some()) {

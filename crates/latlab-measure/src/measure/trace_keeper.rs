@@ -31,13 +31,6 @@ const LINES_MAX: usize = 600_000;
 const COST_ROUNDS: usize = 200;
 const COST_PAIRS: usize = 21;
 
-/// Begins a trace that the runs of `target` keep.
-fn begin(target: RecordingTarget<'_>) -> io::Result<Tracing> {
-    let kept = target.store.keeps() || target.directory.is_some();
-    let not_kept = || io::Error::new(io::ErrorKind::InvalidInput, "nothing is recorded");
-    Tracing::begin().and_then(|tracing| kept.then_some(tracing).ok_or_else(not_kept))
-}
-
 /// The thread that keeps the traces of `runs`.
 pub(super) struct TraceKeeper {
     over: Arc<AtomicBool>,
@@ -60,7 +53,9 @@ impl TraceKeeper {
         if !first.is_traced() {
             return Ok(None);
         }
-        let mut tracing = match begin(target) {
+        let kept = target.store.keeps() || target.directory.is_some();
+        let not_kept = || io::Error::new(io::ErrorKind::InvalidInput, "nothing is recorded");
+        let mut tracing = match kept.then(Tracing::begin).unwrap_or_else(|| Err(not_kept())) {
             Ok(tracing) => tracing,
             Err(error) if first.trace => return Err(MeasureError::Trace(error)),
             Err(error) => {

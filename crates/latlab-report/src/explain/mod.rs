@@ -216,9 +216,9 @@ fn nothing(found: &Explanation) -> String {
     } else {
         format!("; cannot be tested: periods of {}", periods.join(", "))
     };
-    match tested {
-        0 => format!("not tested: {}, and 10 are needed", counted(found.episodes as usize, "slow episode")),
-        _ => format!("nothing beyond chance, of {}{not_tested}", counted(tested, "test")),
+    match found.common.is_empty() {
+        true => format!("not tested: {}, and 10 are needed", counted(found.episodes as usize, "slow episode")),
+        false => format!("nothing beyond chance, of {}{not_tested}", counted(tested, "test")),
     }
 }
 

@@ -19,8 +19,11 @@ pub(crate) fn cases() -> Vec<Case> {
         case("summary/stream", &[stream, search, &NETPERF].concat(), STREAM),
         case(
             "explain",
-            &[&kinds[..], &["recordings/forms/with-wakeup", "recordings/forms/traced", "recordings/old/1.13-stamped"]]
-                .concat(),
+            &[
+                &kinds[..],
+                &["recordings/forms/with-wakeup", "recordings/old/1.13-traced", "recordings/old/1.13-stamped"],
+            ]
+            .concat(),
             EXPLAIN,
         ),
         case("summary/plots", &kinds, PLOTS),
@@ -204,8 +207,8 @@ explain 1.13-stamped
 explain 1.13-stamped --worst 2 --json
 explain closed
 explain with-wakeup
-explain traced
-explain traced --worst 1 --json
+explain 1.13-traced
+explain 1.13-traced --worst 1 --json
 explain 1.3-wakeup
 explain closed 1.4-stream -q
 explain 1.4-stream
