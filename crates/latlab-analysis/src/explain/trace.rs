@@ -22,15 +22,16 @@ pub struct RanThen {
 pub(super) fn ran(trace: &Trace<'_>, cpu: u16, from: i64, to: i64) -> Vec<RanThen> {
     let of = |segment: &TraceSegment<'_>| segment.to_ns.min(to) - segment.from_ns.max(from);
     let is_then = |segment: &&TraceSegment<'_>| segment.cpu == cpu && of(segment) > 0 && trace.covers(from, to);
-    let then: Vec<&TraceSegment<'_>> = trace.segments.iter().filter(is_then).collect();
+    let mut then: Vec<&TraceSegment<'_>> = trace.segments.iter().filter(is_then).collect();
+    then.sort_by_key(|segment| (segment.from_ns, std::cmp::Reverse(segment.to_ns), segment.is_interrupt));
     let mut sums: BTreeMap<(&str, bool), (i64, u64)> = BTreeMap::new();
-    for segment in &then {
-        let length = |other: &TraceSegment<'_>| other.to_ns - other.from_ns;
-        let is_around = |other: &&&TraceSegment<'_>| {
-            other.from_ns <= segment.from_ns && segment.to_ns <= other.to_ns && length(other) > length(segment)
-        };
-        let around = then.iter().filter(|_| segment.is_interrupt).filter(is_around).min_by_key(|other| length(other));
-        for (one, ns, times) in [(Some(segment), of(segment), 1), (around, -of(segment), 0)] {
+    // Those that contain the next one, the innermost last.
+    let mut around: Vec<&TraceSegment<'_>> = Vec::new();
+    for segment in then {
+        while around.pop_if(|last| last.to_ns < segment.to_ns).is_some() {}
+        let interrupted = around.last().copied().filter(|_| segment.is_interrupt);
+        around.push(segment);
+        for (one, ns, times) in [(Some(segment), of(segment), 1), (interrupted, -of(segment), 0)] {
             let Some(one) = one else { continue };
             let sum = sums.entry((one.what, one.is_interrupt)).or_default();
             *sum = (sum.0 + ns, sum.1 + times);

@@ -165,7 +165,7 @@ pub struct TraceArgs {
     ///
     /// Switches, wake-ups and interrupts of this host, as the kernel's text in the recording. It costs about 1 us of each
     /// wake-up, which the summary states.
-    #[arg(long, hide_short_help = true)]
+    #[arg(long, hide_short_help = true, conflicts_with = "try_remedies")]
     pub trace: bool,
 }
 
