@@ -51,17 +51,15 @@ pub struct SlowSpan {
 /// The longest span of probes that overlap: a process that stops for longer makes several.
 const SLOW_SPAN_MAX: Nanos = Nanos::from_millis(100);
 
-/// The slowest spans so far, at most [`defaults::TRACED`].
+/// The slowest spans so far, at most [`defaults::WORST_EPISODES`].
 #[derive(Default)]
 struct SlowestSpans(Vec<SlowSpan>);
 
 impl SlowestSpans {
     fn take(&mut self, from: Stamp<SenderClock>, to: Stamp<SenderClock>) {
-        let SlowestSpans(spans) = self;
-        let delay = to - from;
-        let least = (0..spans.len()).min_by_key(|place| spans[*place].delay);
-        let full = least.filter(|_| spans.len() >= defaults::TRACED);
-        if full.is_some_and(|least| delay <= spans[least].delay) {
+        let (spans, delay) = (&mut self.0, to - from);
+        let least = spans.iter().map(|span| span.delay).min().filter(|_| spans.len() >= defaults::WORST_EPISODES);
+        if least.is_some_and(|least| delay <= least) {
             return;
         }
         let joins = |span: &&mut SlowSpan| {
@@ -71,7 +69,7 @@ impl SlowestSpans {
             *span = SlowSpan { from: from.min(span.from), to: to.max(span.to), delay: delay.max(span.delay) };
             return;
         }
-        full.into_iter().for_each(|least| _ = spans.swap_remove(least));
+        spans.retain(|span| Some(span.delay) != least);
         spans.push(SlowSpan { from, to, delay });
     }
 }
@@ -264,9 +262,8 @@ impl ProbeTally {
     fn publish(&mut self) {
         self.delays.iter_mut().for_each(|delays| delays.publish(&self.progress.0.delays));
         let shared = &*self.progress.0;
-        if let Some(SlowestSpans(spans)) = &self.slowest {
-            shared.slowest.lock().unwrap_or_else(PoisonError::into_inner).clone_from(spans);
-        }
+        let known = || shared.slowest.lock().unwrap_or_else(PoisonError::into_inner);
+        self.slowest.iter().for_each(|slowest| known().clone_from(&slowest.0));
         let store = |place: &AtomicU64, count| place.store(count, Ordering::Relaxed);
         let ProbeCounts { sent, answered, lost } = self.probes;
         shared.probes.iter().zip([sent, answered, lost]).for_each(|(place, count)| store(place, count));

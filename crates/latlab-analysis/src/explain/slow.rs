@@ -203,14 +203,14 @@ impl Surroundings<'_> {
     fn ran(&self, place: Option<usize>, probe: &SlowProbe, sent_ns: i64, cpus: [Option<u16>; 3]) -> Vec<RanThen> {
         let Some(trace) = &self.trace else { return Vec::new() };
         let subject = place.map(|place| self.stages[place].stage.subject);
-        let [sent, received, reflector] = cpus;
+        let [sent, received, mut reflector] = cpus;
+        reflector = reflector.filter(|_| self.one_clock);
         let mut cpus = match subject {
             Some(StageSubject::SendCall | StageSubject::Queue) => vec![sent],
             Some(StageSubject::Wakeup) => vec![received],
             Some(StageSubject::PeerWakeup | StageSubject::PeerProcess | StageSubject::PeerReply) => vec![reflector],
             _ => vec![sent, reflector, received],
         };
-        cpus.retain(|cpu| cpu.is_some() && (self.one_clock || *cpu != reflector));
         cpus.sort_unstable();
         cpus.dedup();
         let (from, to) = match (place, &probe.stages_ns) {

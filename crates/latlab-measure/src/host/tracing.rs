@@ -32,8 +32,10 @@ const FURTHER_EVENTS: [&str; 5] = [
 const RING_KIB: u64 = 64 << 10;
 const CPU_KIB: std::ops::RangeInclusive<u64> = 64..=4096;
 
-/// Text that is read at once: some 2 ms of work.
-const DRAINED_BYTES: u64 = 128 << 10;
+/// Text of one read call, some 10 µs of work: many kernels do not let a thread of higher priority in before its end.
+const READ_BYTES: usize = 512;
+/// Calls of one [`Tracing::drain`].
+const READS: usize = 256;
 
 /// A running trace; dropping this value removes the instance.
 #[derive(Debug)]
@@ -121,10 +123,16 @@ impl Tracing {
             options.read(true).custom_flags(OFlags::NONBLOCK.bits() as i32);
             self.pipe = Some(options.open(self.instance.path.join("trace_pipe"))?);
         }
-        match self.pipe.as_mut().map_or(Ok(0), |pipe| pipe.take(DRAINED_BYTES).read_to_end(text)) {
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(false),
-            drained => Ok(drained? > 0),
+        let mut part = [0; READ_BYTES];
+        for _ in 0..READS {
+            match self.pipe.as_ref().map_or(Ok(0), |mut pipe| pipe.read(&mut part)) {
+                Ok(0) => return Ok(false),
+                Ok(bytes) => text.extend_from_slice(&part[..bytes]),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+                Err(error) => return Err(error),
+            }
         }
+        Ok(true)
     }
 }
 

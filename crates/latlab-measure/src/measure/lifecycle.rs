@@ -135,9 +135,7 @@ impl Lifecycle<'_> {
         };
         let signal = StopSignal::new(self.stop);
         let failure = self.measure_in_turn(&mut runs, &mut hosts, &loads, &signal).err();
-        if let Some(keeper) = keeper {
-            keeper.end(&mut runs);
-        }
+        keeper.into_iter().for_each(|keeper| keeper.end(&mut runs));
         let failure = hosts.collect(&mut runs, loads, sampler, failure);
         Ok(close(runs, hosts, failure, &signal))
     }

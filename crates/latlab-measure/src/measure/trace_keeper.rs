@@ -55,7 +55,7 @@ impl TraceKeeper {
         }
         let kept = target.store.keeps() || target.directory.is_some();
         let not_kept = || io::Error::new(io::ErrorKind::InvalidInput, "nothing is recorded");
-        let mut tracing = match kept.then(Tracing::begin).unwrap_or_else(|| Err(not_kept())) {
+        let mut tracing = match Tracing::begin().and_then(|begun| kept.then_some(begun).ok_or_else(not_kept)) {
             Ok(tracing) => tracing,
             Err(error) if first.trace => return Err(MeasureError::Trace(error)),
             Err(error) => {
@@ -65,7 +65,8 @@ impl TraceKeeper {
         };
         let cost_ns = wakeup_cost_ns(&tracing)?;
         runs.iter_mut().for_each(|run| run.writer().manifest_mut().run.trace_cost_ns = Some(cost_ns));
-        let mut kept: Vec<KeptSpans> = runs.iter_mut().map(|run| KeptSpans::of(run.writer().progress())).collect();
+        let of = |run: &mut R| KeptSpans { progress: run.writer().progress(), spans: Vec::new() };
+        let mut kept: Vec<KeptSpans> = runs.iter_mut().map(of).collect();
         let (over, number) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicI32::new(0)));
         let (is_over, known) = (Arc::clone(&over), Arc::clone(&number));
         let work = move || {
@@ -134,10 +135,6 @@ struct KeptSpans {
 }
 
 impl KeptSpans {
-    fn of(progress: RecordingProgress) -> KeptSpans {
-        KeptSpans { progress, spans: Vec::new() }
-    }
-
     /// Keeps those of `lines`, which are complete up to `through`, that are of its slowest spans.
     fn update(&mut self, lines: &TimedLines, through: Nanos) {
         let slowest = self.progress.slowest();

@@ -344,10 +344,8 @@ pub const RUN_OVERHEAD: Nanos = Nanos::from_millis(400);
 pub const RUN_BYTES: f64 = 70e3;
 pub const PROBE_BYTES: f64 = 25.0;
 
-/// Episodes of slow probes that `latlab explain` lists.
+/// Episodes of slow probes that `latlab explain` lists, and around which `--trace` keeps what the CPUs ran.
 pub const WORST_EPISODES: usize = 20;
-/// The slowest probes or wake-ups around which `--trace` keeps what the CPUs ran: those that `latlab explain` lists.
-pub const TRACED: usize = WORST_EPISODES;
 /// The part of the trace that is kept before …
 pub const TRACED_BEFORE: Nanos = Nanos::from_millis(10);
 /// … and after each of them.

@@ -157,8 +157,9 @@ fn remarks(found: &Explanation, in_full: bool) -> Vec<RemarkView> {
     if !found.common.iter().any(|cause| cause.is_claimed) {
         remarks.push(remark("in common", nothing(found)));
     }
+    let moments = if in_full { usize::MAX } else { MOMENTS };
     let unusual = found.worst.iter().filter(|episode| !episode.around.is_empty());
-    remarks.extend(unusual.take(if in_full { usize::MAX } else { MOMENTS }).map(|episode| {
+    remarks.extend(unusual.take(moments).map(|episode| {
         let signals: Vec<String> = episode.around.iter().map(deviation).collect();
         remark("host then", format!("{}: {}", at(episode.start_ns), signals.join(", ")))
     }));
@@ -167,7 +168,7 @@ fn remarks(found: &Explanation, in_full: bool) -> Vec<RemarkView> {
     remarks.extend(
         traced
             .iter()
-            .take(if in_full { usize::MAX } else { MOMENTS })
+            .take(moments)
             .map(|episode| remark("ran then", format!("{}: {}", at(episode.start_ns), ran(&episode.ran)))),
     );
     remarks.extend(found.wakeups.as_ref().map(|wakeups| remark("wake-ups", wakeup_words(wakeups))));
@@ -188,8 +189,8 @@ fn longest(traced: &[&WorstEpisode]) -> Option<String> {
         let longest = episode.ran.iter().filter(|ran| ran.what != "idle").max_by_key(|ran| ran.ns);
         *counts.entry(longest.map_or("idle", |ran| &ran.what)).or_default() += 1;
     }
-    let (what, most) = counts.into_iter().max_by_key(|(_, count)| *count)?;
-    Some(format!("`{what}` the longest in {} of the {} traced", grouped(most as u64), grouped(traced.len() as u64)))
+    let longest = counts.into_iter().max_by_key(|(_, count)| *count);
+    longest.map(|(what, most)| format!("`{what}` the longest in {most} of the {} traced", traced.len()))
 }
 
 /// `CPU 1: stress-ng 3.9 ms, timer interrupt ×4 12 us`, with the longest of each CPU.

@@ -217,8 +217,8 @@ fn cpus(recording: &Recording, trace: &mut Trace<'_, '_>) -> Result<(), ExportBr
         let track = match tracks.entry((cpu, is_interrupt)) {
             Entry::Occupied(entry) => *entry.get(),
             Entry::Vacant(entry) => {
-                let name = format!("CPU {cpu} {}", if is_interrupt { "interrupts" } else { "ran" });
-                *entry.insert(trace.track(&name, None, TrackKind::Slices)?)
+                let what = if is_interrupt { "interrupts" } else { "ran" };
+                *entry.insert(trace.track(&format!("CPU {cpu} {what}"), None, TrackKind::Slices)?)
             }
         };
         trace.slice(track, what, (from_ns, to_ns), &[], None)?;
