@@ -39,38 +39,38 @@ struct DrainCounts {
     slowest: Mutex<Vec<SlowSpan>>,
 }
 
-/// A slow probe from its sending to its answer, or a wake-up from its due time on; several that overlap are one.
+/// A slow probe from its sending to its answer, or a wake-up from its due time on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SlowSpan {
     pub from: Stamp<SenderClock>,
     pub to: Stamp<SenderClock>,
-    /// The largest delay in it.
-    pub delay: Nanos,
 }
 
-/// The longest span of probes that overlap: a process that stops for longer makes several.
-const SLOW_SPAN_MAX: Nanos = Nanos::from_millis(100);
+impl SlowSpan {
+    fn delay(&self) -> Nanos {
+        self.to - self.from
+    }
+}
 
-/// The slowest spans so far, at most [`defaults::WORST_EPISODES`].
+/// The slowest spans so far, at most [`defaults::WORST_EPISODES`]. Of those that overlap it has the longest, since a process
+/// that stops delays many probes.
 #[derive(Default)]
 struct SlowestSpans(Vec<SlowSpan>);
 
 impl SlowestSpans {
-    fn take(&mut self, from: Stamp<SenderClock>, to: Stamp<SenderClock>) {
-        let (spans, delay) = (&mut self.0, to - from);
-        let least = spans.iter().map(|span| span.delay).min().filter(|_| spans.len() >= defaults::WORST_EPISODES);
-        if least.is_some_and(|least| delay <= least) {
+    fn take(&mut self, span: SlowSpan) {
+        let least = self.0.iter().map(SlowSpan::delay).min().filter(|_| self.0.len() >= defaults::WORST_EPISODES);
+        let overlaps = |other: &SlowSpan| other.from <= span.to && span.from <= other.to;
+        let is_hidden = self.0.iter().any(|other| overlaps(other) && other.delay() >= span.delay());
+        if is_hidden || least.is_some_and(|least| span.delay() <= least) {
             return;
         }
-        let joins = |span: &&mut SlowSpan| {
-            from <= span.to && span.from <= to && to.max(span.to) - from.min(span.from) <= SLOW_SPAN_MAX
-        };
-        if let Some(span) = spans.iter_mut().find(joins) {
-            *span = SlowSpan { from: from.min(span.from), to: to.max(span.to), delay: delay.max(span.delay) };
-            return;
+        let before = self.0.len();
+        self.0.retain(|other| !overlaps(other));
+        if self.0.len() == before {
+            self.0.retain(|other| Some(other.delay()) != least);
         }
-        spans.retain(|span| Some(span.delay) != least);
-        spans.push(SlowSpan { from, to, delay });
+        self.0.push(span);
     }
 }
 
@@ -209,7 +209,7 @@ impl ProbeTally {
     /// Counts the delay from `from` to `to`, for those who asked.
     fn record(&mut self, from: Stamp<SenderClock>, to: Stamp<SenderClock>) {
         self.delays.iter_mut().for_each(|delays| delays.record(to, to - from));
-        self.slowest.iter_mut().for_each(|slowest| slowest.take(from, to));
+        self.slowest.iter_mut().for_each(|slowest| slowest.take(SlowSpan { from, to }));
     }
 
     fn begin(&self, at: Stamp<SenderClock>) {
@@ -493,6 +493,19 @@ mod tests {
         let second = progress.last_second().expect("a second");
         assert_eq!((second.n, second.max), (2, Nanos(70_000)));
         assert_eq!(progress.probes(), ProbeCounts { sent: 5, answered: 3, lost: 2 });
+    }
+
+    #[test]
+    fn of_spans_that_overlap_the_slowest_is_kept() {
+        let mut slowest = SlowestSpans::default();
+        let span = |from: i64, to: i64| SlowSpan { from: Stamp::from_nanos(from), to: Stamp::from_nanos(to) };
+        // A process that stops from 0 to 90 delays a probe every 10.
+        (0..9).for_each(|probe| slowest.take(span(10 * probe, 90 + probe)));
+        assert_eq!(slowest.0, [span(0, 90)]);
+        (1..40).for_each(|probe| slowest.take(span(100 * probe, 100 * probe + probe)));
+        slowest.take(span(1_900, 1_960));
+        let delays: Vec<i64> = slowest.0.iter().map(|span| span.delay().0).collect();
+        assert_eq!((delays.len(), delays.iter().min(), delays.contains(&60)), (20, Some(&22), true));
     }
 
     #[test]

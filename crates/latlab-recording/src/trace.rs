@@ -72,86 +72,66 @@ pub struct TraceSegment<'a> {
     pub to_ns: i64,
 }
 
-/// A trace that was read. Spans of which the kernel overwrote events are left out: what the CPUs ran is not known then.
+/// A trace that was read.
 #[derive(Debug, Default)]
 pub struct Trace<'a> {
     spans: Vec<[i64; 2]>,
-    /// Those of each CPU in the order of time.
+    /// Those of each CPU in the order of their ends.
     pub segments: Vec<TraceSegment<'a>>,
 }
 
 impl<'a> Trace<'a> {
     pub fn of(text: &'a str) -> Trace<'a> {
-        let (mut trace, mut span) = (Trace::default(), OpenSpan::default());
+        let (mut trace, mut cpus) = (Trace::default(), BTreeMap::new());
         for line in text.lines() {
             if let Some((from, to)) = parse_span(line) {
-                trace.close(take(&mut span));
-                span.ends_ns = [from.0, to.0];
-            } else if line.starts_with("CPU:") && line.contains(" [LOST ") {
-                span.is_incomplete = true;
+                trace.close(take(&mut cpus));
+                trace.spans.push([from.0, to.0]);
             } else if let Some(event) = TraceEvent::parse(line) {
-                span.take(event);
+                trace.take(event, &mut cpus);
             }
         }
-        trace.close(span);
+        trace.close(cpus);
         trace
     }
 
-    /// Whether it is complete from `from_ns` to `to_ns`.
+    /// Whether it has all from `from_ns` to `to_ns`.
     pub fn covers(&self, from_ns: i64, to_ns: i64) -> bool {
         self.spans.iter().any(|[begin, end]| *begin <= from_ns && to_ns <= *end)
     }
 
-    fn close(&mut self, mut span: OpenSpan<'a>) {
-        let [from, to] = span.ends_ns;
-        if from < to && !span.is_incomplete {
-            for (cpu, running) in take(&mut span.cpus) {
-                span.add(cpu, running.task, false, running.since_ns, to);
-            }
-            self.spans.push(span.ends_ns);
-            self.segments.append(&mut span.segments);
+    /// Ends a span.
+    fn close(&mut self, cpus: BTreeMap<u16, Running<'a>>) {
+        for (cpu, running) in cpus {
+            let [_, end] = self.spans.last().copied().unwrap_or_default();
+            self.add(cpu, running.name, false, running.since_ns, end);
         }
     }
-}
 
-/// A span while its events are read.
-#[derive(Default)]
-struct OpenSpan<'a> {
-    ends_ns: [i64; 2],
-    is_incomplete: bool,
-    segments: Vec<TraceSegment<'a>>,
-    cpus: BTreeMap<u16, Running<'a>>,
-    /// The numbers of the threads that wait, and the CPU on which each began to.
-    waiting: BTreeMap<&'a str, (u16, i64)>,
-}
-
-/// The present task of a CPU, and the interrupts in it, the innermost last.
-struct Running<'a> {
-    task: &'a str,
-    since_ns: i64,
-    interrupts: Vec<(&'a str, i64)>,
-}
-
-impl<'a> OpenSpan<'a> {
-    fn add(&mut self, cpu: u16, what: &'a str, is_interrupt: bool, from_ns: i64, to_ns: i64) {
+    fn add(&mut self, cpu: u16, name: &'a str, is_interrupt: bool, from_ns: i64, to_ns: i64) {
+        let is_idle = name.starts_with("swapper/") || name == "<idle>";
+        let what = if is_idle { "idle" } else { name.trim() };
         self.segments.push(TraceSegment { cpu, what, is_interrupt, from_ns, to_ns });
     }
 
-    fn take(&mut self, event: TraceEvent<'a>) {
-        let TraceEvent { at: Nanos(at), cpu, fields, .. } = event;
-        let (task, since_ns) = (name_of(event.task), self.ends_ns[0]);
-        let running = self.cpus.entry(cpu).or_insert(Running { task, since_ns, interrupts: Vec::new() });
-        running.task = task;
+    fn take(&mut self, event: TraceEvent<'a>, cpus: &mut BTreeMap<u16, Running<'a>>) {
+        // Before the first span.
+        let Some([begin, _]) = self.spans.last().copied() else { return };
+        let TraceEvent { at: Nanos(at), cpu, task, fields, .. } = event;
+        let (name, pid) = task.rsplit_once('-').unwrap_or((task, ""));
+        let running = cpus.entry(cpu).or_insert(Running { name, pid, since_ns: begin, interrupts: Vec::new() });
+        if running.pid != pid {
+            // A switch is missing: who ran since the event before is not known.
+            *running = Running { name, pid, since_ns: at, interrupts: Vec::new() };
+        }
         if event.event == "sched_switch" {
-            let next = fields.rsplit_once("next_comm=").and_then(|(_, next)| next.rsplit_once(" next_pid="));
+            let (before, after) = fields.split_once(" ==> next_comm=").unwrap_or((fields, ""));
+            let known = before.strip_prefix("prev_comm=").and_then(|it| Some(it.rsplit_once(" prev_pid=")?.0));
+            let (next, rest) = after.rsplit_once(" next_pid=").unwrap_or((after, ""));
             let since_ns = running.since_ns;
-            (running.task, running.since_ns) = (next.map_or(task, |(next, _)| without_cpu(next)), at);
-            self.add(cpu, task, false, since_ns, at);
-            if OWN.contains(&task) && fields.contains(" prev_state=D") {
-                self.waiting.insert(event.task.rsplit('-').next().unwrap_or_default(), (cpu, at));
-            }
-            let woken = next.and_then(|(_, pid)| self.waiting.remove(pid.split(' ').next()?));
-            woken.into_iter().for_each(|(cpu, since_ns)| self.add(cpu, WAITED, true, since_ns, at));
+            let pid = rest.split(' ').next().unwrap_or_default();
+            *running = Running { name: next, pid, since_ns: at, interrupts: Vec::new() };
+            self.add(cpu, known.unwrap_or(name), false, since_ns, at);
             return;
         }
         match interrupt(&event) {
@@ -165,24 +145,12 @@ impl<'a> OpenSpan<'a> {
     }
 }
 
-/// The name of the task `NAME-PID`; the kernel does not know each.
-fn name_of(task: &str) -> &str {
-    match task.rsplit_once('-') {
-        Some(("<idle>", _)) => IDLE,
-        Some(("<...>", pid)) => pid,
-        Some((name, _)) => name.trim(),
-        None => task,
-    }
-}
-
-const IDLE: &str = "idle";
-/// The threads of latlab that measure: sender, sleeper, reflector.
-const OWN: [&str; 3] = ["measure", "sleep", "latlab"];
-/// What one of them did in an uninterruptible sleep: the CPU was not the cause.
-const WAITED: &str = "wait for a page or a device";
-
-fn without_cpu(task: &str) -> &str {
-    if task.starts_with("swapper/") { IDLE } else { task }
+/// The present task of a CPU, and the interrupts in it, the innermost last.
+struct Running<'a> {
+    name: &'a str,
+    pid: &'a str,
+    since_ns: i64,
+    interrupts: Vec<(&'a str, i64)>,
 }
 
 /// The interrupt that begins at `event` or, if not `true`, ends.
@@ -230,24 +198,24 @@ mod tests {
     #[test]
     fn segments_are_tasks_and_the_interrupts_in_them() {
         let switch = |at: u32, from: &str, to: &str| {
-            let pid = to.len();
-            format!(
-                "{from} [001] d..2. 5.{at:06}: sched_switch: prev_comm=x next_comm={to} next_pid={pid} next_prio=120\n"
-            )
+            let [(before, pid), (next, next_pid)] =
+                [from, to].map(|task| task.rsplit_once('-').expect("name and number"));
+            let fields = format!("prev_comm={before} prev_pid={pid} prev_prio=120 prev_state=S");
+            let next = format!("next_comm={next} next_pid={next_pid} next_prio=120");
+            format!("{from} [001] d..2. 5.{at:06}: sched_switch: {fields} ==> {next}\n")
         };
         let text = [
             span_comment(Nanos(5_000_000_000), Nanos(5_001_000_000)),
             "<...>-9 [001] d.h.. 5.000100: irq_handler_entry: irq=9 name=eth0\n".into(),
             "<...>-9 [001] d.h.. 5.000110: irq_handler_exit: irq=9 ret=handled\n".into(),
-            switch(200, "my hog-9", "swapper/1"),
+            switch(200, "my hog-9", "swapper/1-0"),
             "<idle>-0 [001] ..s1. 5.000300: softirq_entry: vec=3 [action=NET_RX]\n".into(),
             "<idle>-0 [001] ..s1. 5.000340: softirq_exit: vec=3 [action=NET_RX]\n".into(),
-            switch(600, "<idle>-0", "measure"),
-            switch(700, "measure-7", "cc1").replace("prev_comm=x", "prev_comm=x prev_state=D"),
-            switch(900, "cc1-8", "measure"),
-            span_comment(Nanos(5_010_000_000), Nanos(5_011_000_000)),
-            switch(10_500, "a-1", "b"),
-            "CPU:1 [LOST 345 EVENTS]\n".into(),
+            switch(600, "swapper/1-0", "measure-7"),
+            switch(700, "measure-7", "cc1-8"),
+            // The switch from cc1 is missing.
+            switch(900, "other-6", "measure-7"),
+            span_comment(Nanos(5_010_000_000), Nanos(5_010_000_000)),
         ];
         let text = text.concat();
         let trace = Trace::of(&text);
@@ -255,7 +223,7 @@ mod tests {
         let found: Vec<_> =
             trace.segments.iter().map(|it| (it.what, it.is_interrupt, micros(it.from_ns), micros(it.to_ns))).collect();
         let tasks = [("my hog", false, 0, 200), ("idle", false, 200, 600), ("measure", false, 600, 700)];
-        let own = [("cc1", false, 700, 900), (WAITED, true, 700, 900), ("measure", false, 900, 1_000)];
+        let own = [("other", false, 900, 900), ("measure", false, 900, 1_000)];
         let expected =
             [&[("eth0", true, 100, 110), tasks[0], ("NET_RX", true, 300, 340), tasks[1], tasks[2]], &own[..]];
         assert_eq!(found, expected.concat());

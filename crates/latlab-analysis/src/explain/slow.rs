@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::around::{HostDeviation, HostSeries};
 use super::rows::{Rows, UNKNOWN, for_each_answer};
-use super::stages::{StageShares, StageSubject, Stages, stamps_of};
+use super::stages::{StageShares, Stages, stamps_of};
 use super::trace::{RanThen, ran};
 use crate::recording::reader::{ProbeBatch, ProbeColumn};
 use crate::recording::trace::Trace;
@@ -202,15 +202,10 @@ impl Surroundings<'_> {
     /// What the CPUs ran in stage `place` of a probe, or in all of it, from `sent_ns` on.
     fn ran(&self, place: Option<usize>, probe: &SlowProbe, sent_ns: i64, cpus: [Option<u16>; 3]) -> Vec<RanThen> {
         let Some(trace) = &self.trace else { return Vec::new() };
-        let subject = place.map(|place| self.stages[place].stage.subject);
         let [sent, received, mut reflector] = cpus;
         reflector = reflector.filter(|_| self.one_clock);
-        let mut cpus = match subject {
-            Some(StageSubject::SendCall | StageSubject::Queue) => vec![sent],
-            Some(StageSubject::Wakeup) => vec![received],
-            Some(StageSubject::PeerWakeup | StageSubject::PeerProcess | StageSubject::PeerReply) => vec![reflector],
-            _ => vec![sent, reflector, received],
-        };
+        let all = [sent, received, reflector];
+        let mut cpus = place.map_or(all.to_vec(), |place| self.stages[place].stage.cpus(all));
         cpus.sort_unstable();
         cpus.dedup();
         let (from, to) = match (place, &probe.stages_ns) {

@@ -187,6 +187,16 @@ fn across(from: usize, peer: [usize; 2], chosen: &[usize]) -> Stage {
 }
 
 impl Stage {
+    /// Those of the CPUs of sending, receiving and reflecting on which a thread was waited for.
+    pub(super) fn cpus(&self, [sent, received, reflector]: [Option<u16>; 3]) -> Vec<Option<u16>> {
+        match self.ends {
+            [_, to] if to < PEER_FIRST => vec![sent],
+            [_, to] if to <= PEER_LAST => vec![reflector],
+            [from, _] if from >= PEER_SENT => vec![received],
+            _ => vec![sent, received, reflector],
+        }
+    }
+
     /// Whether an end of it is a stamp of a kernel, whose conversion has an error.
     pub(super) fn is_converted(&self) -> bool {
         self.ends.iter().any(|place| !OF_PROGRAMS.contains(place))

@@ -4,6 +4,7 @@
 use std::collections::VecDeque;
 use std::fmt::Write;
 use std::io;
+use std::mem::take;
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::{Arc, Barrier};
@@ -25,8 +26,8 @@ use crate::units::Nanos;
 /// The part of the trace before its end in which the span of a slow probe is looked for: its time-out or so, and twice the
 /// time that the writer of its recording waits.
 const RETAINED: Nanos = Nanos::from_secs(3);
-/// Some 100 MB.
-const LINES_MAX: usize = 600_000;
+/// Some 60 MB.
+const LINES_MAX: usize = 300_000;
 /// Wake-ups in a batch, and pairs of batches, to measure the cost of tracing: some 20 ms.
 const COST_ROUNDS: usize = 200;
 const COST_PAIRS: usize = 21;
@@ -84,7 +85,8 @@ impl TraceKeeper {
         // The recordings are drained once more, after which the slowest are known.
         thread::sleep((defaults::WAKEUP_DRAIN + defaults::DRAIN).to_duration());
         self.over.store(true, Ordering::Release);
-        _ = set_idle(self.number.load(Ordering::Acquire), false);
+        let number = Some(self.number.load(Ordering::Acquire)).filter(|number| *number != 0);
+        number.into_iter().for_each(|number| _ = set_idle(number, false));
         self.thread.thread().unpark();
         let kept = self.thread.join().unwrap_or_else(|panic| resume_unwind(panic));
         for (place, run) in runs.iter_mut().enumerate() {
@@ -101,6 +103,8 @@ type TimedLines = VecDeque<(Nanos, String)>;
 
 fn keep(tracing: &mut Tracing, kept: &mut [KeptSpans], over: &AtomicBool) -> io::Result<()> {
     let (mut lines, mut bytes, mut last) = (TimedLines::new(), Vec::new(), Nanos::ZERO);
+    // From when on the lines are complete.
+    let (mut complete_from, mut is_lossy) = (Nanos(Monotonic.now().as_nanos()), false);
     loop {
         let (is_over, now) = (over.load(Ordering::Acquire), Nanos(Monotonic.now().as_nanos()));
         if is_over {
@@ -109,16 +113,23 @@ fn keep(tracing: &mut Tracing, kept: &mut [KeptSpans], over: &AtomicBool) -> io:
         let has_more = tracing.drain(&mut bytes)?;
         let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |place| place + 1);
         for line in String::from_utf8_lossy(&bytes[..whole]).lines() {
-            // Lost events have no time of their own.
-            last = TraceEvent::parse(line).map_or(last, |event| event.at);
-            lines.push_back((last, line.to_owned()));
+            let Some(event) = TraceEvent::parse(line) else {
+                // `CPU:1 [LOST 345 EVENTS]`: the kernel overwrote those before the next line.
+                is_lossy |= line.contains(" [LOST ");
+                continue;
+            };
+            last = last.max(event.at);
+            if take(&mut is_lossy) {
+                complete_from = last;
+            }
+            lines.push_back((event.at, line.to_owned()));
         }
         bytes.drain(..whole);
-        let through = if has_more { last } else { now };
-        kept.iter_mut().for_each(|kept| kept.update(&lines, through));
-        let is_old = |(at, _): &(Nanos, String)| *at < through - RETAINED;
-        while lines.len() > LINES_MAX || lines.front().is_some_and(is_old) {
-            lines.pop_front();
+        if !has_more {
+            kept.iter_mut().for_each(|kept| kept.update(&lines, complete_from, now));
+        }
+        while lines.len() > LINES_MAX || lines.front().is_some_and(|(at, _)| !has_more && *at < now - RETAINED) {
+            complete_from = complete_from.max(lines.pop_front().map_or(last, |(at, _)| at));
         }
         match (has_more, is_over) {
             (true, _) => {}
@@ -135,31 +146,38 @@ struct KeptSpans {
 }
 
 impl KeptSpans {
-    /// Keeps those of `lines`, which are complete up to `through`, that are of its slowest spans.
-    fn update(&mut self, lines: &TimedLines, through: Nanos) {
+    /// Keeps those of `lines`, which are complete between these instants, that are of its slowest spans.
+    fn update(&mut self, lines: &TimedLines, complete_from: Nanos, through: Nanos) {
         let slowest = self.progress.slowest();
         self.spans.retain(|(span, _)| slowest.contains(span));
         for span in slowest {
             let (from, to) = around(&span);
-            if to < through && self.spans.iter().all(|(known, _)| *known != span) {
+            if complete_from <= from && to < through && self.spans.iter().all(|(known, _)| *known != span) {
                 let inside = lines.iter().filter(|(at, _)| from <= *at && *at <= to);
                 self.spans.push((span, inside.cloned().collect()));
             }
         }
     }
 
-    /// The spans in the order of time, without what an earlier one has too.
+    /// The spans in the order of time; those that overlap are one.
     fn text(&self) -> String {
-        let mut spans: Vec<_> = self.spans.iter().collect();
-        spans.sort_by_key(|(span, _)| span.from);
-        let (mut text, mut until) = (String::new(), Nanos(i64::MIN));
-        for (span, lines) in spans {
-            let (from, to) = around(span);
-            let mut lines: Vec<_> = lines.iter().filter(|(at, _)| *at > until).collect();
+        let mut spans: Vec<_> = self.spans.iter().map(|(span, lines)| (around(span), lines)).collect();
+        spans.sort_by_key(|(ends, _)| *ends);
+        let mut joined = Vec::<((Nanos, Nanos), Vec<_>)>::new();
+        for ((from, to), lines) in spans {
+            match joined.last_mut().filter(|((_, until), _)| from <= *until) {
+                Some(((_, until), known)) => {
+                    known.extend(lines.iter().filter(|(at, _)| at > until));
+                    *until = to.max(*until);
+                }
+                None => joined.push(((from, to), lines.iter().collect())),
+            }
+        }
+        let mut text = String::new();
+        for ((from, to), mut lines) in joined {
             lines.sort_by_key(|(at, _)| *at);
-            text.push_str(&span_comment(from.max(until), to));
+            text.push_str(&span_comment(from, to));
             lines.iter().for_each(|(_, line)| _ = writeln!(text, "{line}"));
-            until = until.max(to);
         }
         text
     }

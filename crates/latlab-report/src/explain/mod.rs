@@ -182,12 +182,15 @@ fn remarks(found: &Explanation, in_full: bool) -> Vec<RemarkView> {
 /// Tasks and interrupts of a CPU that a moment shows.
 const SHOWN_OF_CPU: usize = 4;
 
-/// What ran the longest in the slowest stage of most of `traced`; an idle CPU counts if nothing else ran.
+/// Tasks that are not named: what ran is what did not let those of latlab run.
+const NOT_INSTEAD: [&str; 3] = ["measure", "sleep", "latlab"];
+
+/// What ran the longest in the slowest stage of most of `traced`.
 fn longest(traced: &[&WorstEpisode]) -> Option<String> {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for episode in traced {
-        let longest = episode.ran.iter().filter(|ran| ran.what != "idle").max_by_key(|ran| ran.ns);
-        *counts.entry(longest.map_or("idle", |ran| &ran.what)).or_default() += 1;
+        let longest = episode.ran.iter().filter(|ran| !NOT_INSTEAD.contains(&&*ran.what)).max_by_key(|ran| ran.ns);
+        longest.into_iter().for_each(|ran| *counts.entry(&ran.what).or_default() += 1);
     }
     let longest = counts.into_iter().max_by_key(|(_, count)| *count);
     longest.map(|(what, most)| format!("`{what}` the longest in {most} of the {} traced", traced.len()))
