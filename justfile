@@ -11,6 +11,10 @@ test:
 steady *COUNTS:
     scripts/steady.sh {{ COUNTS }}
 
+# how often `latlab explain` names causes that are made here: docs/explain.md; a quarter of an hour; wants root
+causes LATLAB="target/release/latlab" *CAUSES:
+    scripts/injected_causes.py {{ LATLAB }} {{ CAUSES }}
+
 # formatting, and clippy with warnings as errors
 lint:
     cargo fmt --check
