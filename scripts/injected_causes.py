@@ -3,7 +3,7 @@
 
     scripts/injected_causes.py LATLAB [CAUSE ...] [--repeats 20]
 
-Each repeat measures while the cause is made in 3 to 5 % of the time, and reads `explain --json`. It is found if three or
+Each repeat measures while the cause is made now and then, and reads `explain --json`. It is found if three or
 more, and most, of those of the ten worst episodes that were sent meanwhile are in the right stage and name what ran. A
 period and CPUs must be claimed. What else is named is counted: the stage with most of the excess, what ran the longest,
 claims. The ends run under SCHED_FIFO, so that other work is no cause, but those of `quiet`, which should have no claim.
