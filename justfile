@@ -15,6 +15,10 @@ steady *COUNTS:
 causes LATLAB="target/release/latlab" *CAUSES:
     scripts/injected_causes.py {{ LATLAB }} {{ CAUSES }}
 
+# how often judgements hold, by a script of its own: the tables of docs/statistics.md; an hour; wants numpy and scipy
+judgements LATLAB="target/release/latlab" *ROWS:
+    scripts/simulate_judgements.py {{ LATLAB }} {{ ROWS }}
+
 # formatting, and clippy with warnings as errors
 lint:
     cargo fmt --check

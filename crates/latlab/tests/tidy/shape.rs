@@ -17,10 +17,10 @@ use crate::source::{self, Source};
 const CEILINGS: [(Measure, usize); 9] = [
     (Measure::ShippedLines, 99_694),
     (Measure::ImportLines, 4_499),
-    (Measure::TestLines, 53_214),
+    (Measure::TestLines, 53_206),
     (Measure::GoldenLines, 28_928),
     (Measure::ShortDocs, 81),
-    (Measure::MarkdownWords, 75_279),
+    (Measure::MarkdownWords, 74_930),
     (Measure::FilesInCircles, 0),
     (Measure::LongFunctions, 0),
     (Measure::LongFiles, 0),
