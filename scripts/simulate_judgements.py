@@ -687,7 +687,7 @@ def orders(lab, rng, replicates):
 
 def plan(lab, rng, replicates):
     """The advice of `--plan` for a change of 3 %, and how often fresh experiments of that size find it."""
-    fresh, rows = max(100, replicates // 4), []
+    fresh, large, rows = max(100, replicates // 4), min(60, max(16, replicates // 10)), []
     def advice(within, between, runs, lines=200):
         """Runs, the range of runs, and the share found: of the design with runs as long as those of the pilot."""
         means = 100 * np.exp(between * rng.normal(size=(2, runs, 1)))
@@ -707,14 +707,14 @@ def plan(lab, rng, replicates):
                 known[runs] = 100 * (Judged(values, is_candidate, strata, rng, masks).p()[1] <= 0.05).mean()
             return known[runs]
 
-        runs, _, _, promised = advice(within, between, 60)
-        pilots = [advice(within, between, 8) for _ in range(max(3, min(100, replicates // 20)))]
+        runs, _, _, promised = advice(within, between, large)
+        pilots = [advice(within, between, 8) for _ in range(max(2, min(100, replicates // 20)))]
         right = next(number for number in range(4, 257) if found(number) >= 80)
         spread = lambda numbers: "–".join(f"{np.percentile(numbers, q):.0f}" for q in (10, 90))
         rows.append([f"{100 * within:g}, {100 * between:g}", runs, promised, f"{found(runs):.1f}", right, len(pilots)])
         rows[-1] += [spread([pilot[0] for pilot in pilots]), percent([pilot[1] <= right <= pilot[2] for pilot in pilots])]
         rows[-1].append(spread([found(pilot[0]) for pilot in pilots]))
-    columns = ["within, between", "runs by a pilot of 60", "it says", "fresh ones find", "fewest that find 80"]
+    columns = ["within, between", f"runs by a pilot of {large}", "it says", "fresh ones find", "fewest that find 80"]
     columns += ["pilots of 8", "advise (10–90)", "range holds", "these find (10–90)"]
     table(f"Plans for a change of 3 %, {fresh} fresh experiments, %", columns, rows)
 

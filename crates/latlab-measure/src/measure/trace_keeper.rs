@@ -70,11 +70,12 @@ impl TraceKeeper {
         let mut kept: Vec<KeptSpans> = runs.iter_mut().map(of).collect();
         let (over, number) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicI32::new(0)));
         let (is_over, known) = (Arc::clone(&over), Arc::clone(&number));
+        let begun = Nanos(Monotonic.now().as_nanos());
         let work = move || {
             known.store(current_thread(), Ordering::Release);
             // Else it delays what it watches.
             _ = set_idle(current_thread(), true);
-            keep(&mut tracing, &mut kept, &is_over).map(|()| kept)
+            keep(&mut tracing, &mut kept, &is_over, begun).map(|()| kept)
         };
         let thread = thread::Builder::new().name("latlab-trace".into()).spawn(work).map_err(MeasureError::Thread)?;
         Ok(Some(TraceKeeper { over, number, thread }))
@@ -101,10 +102,10 @@ impl TraceKeeper {
 /// Lines of the kernel with their times, in the order in which they were read.
 type TimedLines = VecDeque<(Nanos, String)>;
 
-fn keep(tracing: &mut Tracing, kept: &mut [KeptSpans], over: &AtomicBool) -> io::Result<()> {
+/// Keeps the lines from when they are complete, at first from `begun` on, until `over`.
+fn keep(tracing: &mut Tracing, kept: &mut [KeptSpans], over: &AtomicBool, begun: Nanos) -> io::Result<()> {
     let (mut lines, mut bytes, mut last) = (TimedLines::new(), Vec::new(), Nanos::ZERO);
-    // From when on the lines are complete.
-    let (mut complete_from, mut is_lossy) = (Nanos(Monotonic.now().as_nanos()), false);
+    let (mut complete_from, mut is_lossy) = (begun, false);
     loop {
         let (is_over, now) = (over.load(Ordering::Acquire), Nanos(Monotonic.now().as_nanos()));
         if is_over {
@@ -142,26 +143,28 @@ fn keep(tracing: &mut Tracing, kept: &mut [KeptSpans], over: &AtomicBool) -> io:
 /// The lines around the slowest spans of a run.
 struct KeptSpans {
     progress: RecordingProgress,
-    spans: Vec<(SlowSpan, TimedLines)>,
+    /// Each with the ends of what is kept around it.
+    spans: Vec<(SlowSpan, (Nanos, Nanos), TimedLines)>,
 }
 
 impl KeptSpans {
     /// Keeps those of `lines`, which are complete between these instants, that are of its slowest spans.
     fn update(&mut self, lines: &TimedLines, complete_from: Nanos, through: Nanos) {
         let slowest = self.progress.slowest();
-        self.spans.retain(|(span, _)| slowest.contains(span));
+        self.spans.retain(|(span, ..)| slowest.contains(span));
         for span in slowest {
-            let (from, to) = around(&span);
-            if complete_from <= from && to < through && self.spans.iter().all(|(known, _)| *known != span) {
-                let inside = lines.iter().filter(|(at, _)| from <= *at && *at <= to);
-                self.spans.push((span, inside.cloned().collect()));
+            let [from, to] = [span.from, span.to].map(|at| Nanos(at.as_nanos()));
+            let ends = (complete_from.max(from - defaults::TRACED_BEFORE), to + defaults::TRACED_AFTER);
+            if complete_from <= from && ends.1 < through && self.spans.iter().all(|(known, ..)| *known != span) {
+                let inside = lines.iter().filter(|(at, _)| ends.0 <= *at && *at <= ends.1);
+                self.spans.push((span, ends, inside.cloned().collect()));
             }
         }
     }
 
     /// The spans in the order of time; those that overlap are one.
     fn text(&self) -> String {
-        let mut spans: Vec<_> = self.spans.iter().map(|(span, lines)| (around(span), lines)).collect();
+        let mut spans: Vec<_> = self.spans.iter().map(|(_, ends, lines)| (*ends, lines)).collect();
         spans.sort_by_key(|(ends, _)| *ends);
         let mut joined = Vec::<((Nanos, Nanos), Vec<_>)>::new();
         for ((from, to), lines) in spans {
@@ -181,11 +184,6 @@ impl KeptSpans {
         }
         text
     }
-}
-
-fn around(span: &SlowSpan) -> (Nanos, Nanos) {
-    let [from, to] = [span.from, span.to].map(|at| Nanos(at.as_nanos()));
-    (from - defaults::TRACED_BEFORE, to + defaults::TRACED_AFTER)
 }
 
 /// What tracing adds to one wake-up: the median over pairs of batches, with and without it, in which two threads of one CPU
