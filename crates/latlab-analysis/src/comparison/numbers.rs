@@ -47,10 +47,10 @@ impl NumberFiles {
         self.files.iter().map(|(_, values)| values).filter(|values| !values.is_empty())
     }
 
-    /// The group of its observations, which are means of logarithms if `as_logs`; each file is one if `by_file`.
+    /// The group of its observations, which are means of logarithms if `as_logs`; each file is one, its mean, if `by_file`.
     fn group(self, as_logs: bool, by_file: bool) -> RunGroup {
         let most = if by_file { 1 } else { OBSERVATIONS_MAX };
-        let own = |(file, values): &(String, Vec<f64>)| observations(file, values, most, as_logs);
+        let own = |(file, values): &(String, Vec<f64>)| observations(file, values, most, as_logs && !by_file);
         let runs: Vec<ObservedRun> = self.files.iter().flat_map(own).collect();
         // What of each file its lines are worth, if that is less than chance makes it.
         let worth = |values: &Vec<f64>| effective_size(&scaled(values, as_logs)).unwrap_or(values.len() as f64);

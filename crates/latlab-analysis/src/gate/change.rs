@@ -58,7 +58,7 @@ pub fn undecided_gates(rows: &[ChangeGateResult]) -> Vec<UndecidedGate> {
                 "too many values are infinite: a gate on `loss_ratio` decides; `--gate-strict` fails"
             }
             Some(GateReason::FailedRuns) => "runs failed: find out why, and measure again; `--gate-strict` fails",
-            _ => "a new experiment with more runs would decide; `--gate-strict` fails",
+            _ => "more runs narrow the interval; `--gate-strict` fails",
         },
     });
     let mut undecided: Vec<_> = undecided.collect();

@@ -211,7 +211,7 @@ impl ValueGateResult {
             Some(GateReason::NotSent) => {
                 Some(("1 % or more of the due probes never left", "the fatal caveat has the remedy"))
             }
-            _ => Some(("the interval of the runs of a condition contains the limit", "more runs would decide")),
+            _ => Some(("the interval of the runs of a condition contains the limit", "more runs narrow it")),
         };
         if let Some((effect, hint)) = other {
             let hint = format!("{hint}; `--gate-strict` fails");

@@ -32,6 +32,9 @@ fn lines_are_runs_or_probes_as_stated() {
         assert!(row["difference"]["value"].is_number() && row["p_value"].is_null(), "{row}");
         assert_eq!(document["caveats"][0]["hint"], "`--lines runs` if each line is a run");
     }
+    // Its mean counts, not that of logarithms.
+    let skewed = Latlab::new().file("a", "1\n100\n").file("b", "10\n10\n");
+    skewed.line("compare a b --lines probes").stdout(contains(" 50.5  ")).success();
     let as_runs = || halves().line("compare a b --lines runs");
     let warned = as_runs().line("--json").stderr(contains("in their order the 2,000 lines of a count as")).success();
     assert_eq!(document(&warned)["groups"][0]["runs"], 2_000);
