@@ -1,5 +1,6 @@
-//! What the CPUs ran around the slowest probes or wake-ups of the runs of a plan (`--trace`, `--break`). The rings of the kernel are emptied during the run by a thread that runs where nothing
-//! else would; it keeps the last seconds, until the writers of the recordings know which probes were slow.
+//! What the CPUs ran around the slowest probes or wake-ups of the runs of a plan (`--trace`, `--break`). The rings of the
+//! kernel are emptied during the run by a thread that runs where nothing else would; it keeps the last seconds, until the
+//! writers of the recordings know which probes were slow.
 
 use std::collections::VecDeque;
 use std::fmt::Write;
