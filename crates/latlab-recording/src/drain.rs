@@ -37,6 +37,7 @@ struct DrainCounts {
     probes: [AtomicU64; 3],
     delays: SharedDelays,
     slowest: Mutex<Vec<SlowSpan>>,
+    passes: AtomicU64,
 }
 
 /// A slow probe from its sending to its answer, or a wake-up from its due time on.
@@ -116,6 +117,11 @@ impl RecordingProgress {
     /// The last second with a delay.
     pub fn last_second(&self) -> Option<LiveSecond> {
         self.0.delays.lock().unwrap_or_else(PoisonError::into_inner).seconds.last().copied()
+    }
+
+    /// How often the rings were emptied: after two times more all that was recorded before is counted.
+    pub fn passes(&self) -> u64 {
+        self.0.passes.load(Ordering::Acquire)
     }
 
     /// The slowest spans so far; empty unless the run is traced.
@@ -319,6 +325,7 @@ impl Drain {
                 let events = self.empty(ring, &mut drained, &mut bytes);
                 frequent |= self.readers[ring].fills_a_quarter(events, wait, self.period);
             }
+            self.tally.progress.0.passes.fetch_add(1, Ordering::Release);
             self.check_link(&mut drained);
             if over {
                 break;

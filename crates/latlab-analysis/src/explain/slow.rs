@@ -199,12 +199,10 @@ pub(super) struct Surroundings<'a> {
 }
 
 impl Surroundings<'_> {
-    /// What the CPUs ran in stage `place` of a probe, or in all of it, from `sent_ns` on.
+    /// What `cpus` (of sending, receiving, reflecting) ran in stage `place` of a probe, or in all of it, from `sent_ns` on.
     fn ran(&self, place: Option<usize>, probe: &SlowProbe, sent_ns: i64, cpus: [Option<u16>; 3]) -> Vec<RanThen> {
         let Some(trace) = &self.trace else { return Vec::new() };
-        let [sent, received, mut reflector] = cpus;
-        reflector = reflector.filter(|_| self.one_clock);
-        let all = [sent, received, reflector];
+        let all = [cpus[0], cpus[1], cpus[2].filter(|_| self.one_clock)];
         let mut cpus = place.map_or(all.to_vec(), |place| self.stages[place].stage.cpus(all));
         cpus.sort_unstable();
         cpus.dedup();

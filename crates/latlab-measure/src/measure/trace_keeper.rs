@@ -84,11 +84,13 @@ impl TraceKeeper {
 
     /// Ends the trace, and gives each run its own.
     pub(super) fn end<R: MeasuredRun>(self, runs: &mut [R]) {
-        // The recordings are drained once more, after which the slowest are known.
-        thread::sleep((defaults::WAKEUP_DRAIN + defaults::DRAIN).to_duration());
+        let progress: Vec<_> = runs.iter_mut().map(|run| run.writer().progress()).collect();
+        let counted: Vec<u64> = progress.iter().map(|run| run.passes() + 2).collect();
+        while progress.iter().zip(&counted).any(|(run, counted)| run.passes() < *counted) {
+            thread::sleep(defaults::NAP.to_duration());
+        }
         self.over.store(true, Ordering::Release);
-        let number = Some(self.number.load(Ordering::Acquire)).filter(|number| *number != 0);
-        number.into_iter().for_each(|number| _ = set_idle(number, false));
+        _ = set_idle(self.number.load(Ordering::Acquire), false);
         self.thread.thread().unpark();
         let kept = self.thread.join().unwrap_or_else(|panic| resume_unwind(panic));
         for (place, run) in runs.iter_mut().enumerate() {
