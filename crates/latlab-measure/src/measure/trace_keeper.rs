@@ -84,13 +84,14 @@ impl TraceKeeper {
 
     /// Ends the trace, and gives each run its own.
     pub(super) fn end<R: MeasuredRun>(self, runs: &mut [R]) {
+        // From now on it may delay others: what happened last must not be overwritten.
+        _ = set_idle(self.number.load(Ordering::Acquire), false);
         let progress: Vec<_> = runs.iter_mut().map(|run| run.writer().progress()).collect();
         let counted: Vec<u64> = progress.iter().map(|run| run.passes() + 2).collect();
         while progress.iter().zip(&counted).any(|(run, counted)| run.passes() < *counted) {
             thread::sleep(defaults::NAP.to_duration());
         }
         self.over.store(true, Ordering::Release);
-        _ = set_idle(self.number.load(Ordering::Acquire), false);
         self.thread.thread().unpark();
         let kept = self.thread.join().unwrap_or_else(|panic| resume_unwind(panic));
         for (place, run) in runs.iter_mut().enumerate() {
@@ -146,7 +147,6 @@ fn keep(tracing: &mut Tracing, kept: &mut [KeptSpans], over: &AtomicBool, begun:
 /// The lines around the slowest spans of a run.
 struct KeptSpans {
     progress: RecordingProgress,
-    /// Each with the ends of what is kept around it.
     spans: Vec<(SlowSpan, (Nanos, Nanos), TimedLines)>,
 }
 

@@ -58,9 +58,12 @@ fn a_trace_has_the_scheduler_events_on_clock_monotonic() {
 
 #[test]
 fn the_recording_has_the_trace_around_the_late_wakeup() {
-    if !can_trace() {
-        return;
-    }
+    // Busy neighbours may make the kernel overwrite it.
+    assert!(!can_trace() || (0..5).any(|_| has_the_trace_around_the_late_wakeup()), "no trace, five times");
+}
+
+/// Whether a run that ends at a late wake-up has a trace of it.
+fn has_the_trace_around_the_late_wakeup() -> bool {
     let running = Latlab::new().line("wakeup -i 1ms -d 20s --warmup 5 --break 1ns --json").start();
     let pid = running.pid().as_raw_nonzero().get().unsigned_abs();
     let ran = running.exits(0);
@@ -71,9 +74,8 @@ fn the_recording_has_the_trace_around_the_late_wakeup() {
     let text = fs::read_to_string(recording.join("trace.txt")).expect("a trace");
     let (due, woke) = (broke["due_ns"].as_i64().expect("a time"), broke["woke_ns"].as_i64().expect("a time"));
     let trace = Trace::of(&text);
-    assert!(trace.covers(due, woke + 1_000_000), "{due} {woke}: {text}");
     let during = trace.segments.iter().filter(|segment| segment.from_ns < woke && due < segment.to_ns);
-    assert!(during.filter(|segment| !segment.is_interrupt).count() > 0, "{text}");
+    trace.covers(due, woke + 1_000_000) && during.filter(|segment| !segment.is_interrupt).count() > 0
 }
 
 #[test]
@@ -103,6 +105,10 @@ fn the_trace_has_the_thread_that_caused_the_late_wakeup() {
             continue;
         }
         let text = fs::read_to_string(only_recording(home.path()).join("trace.txt")).expect("a trace");
+        if text.is_empty() {
+            // Busy neighbours made the kernel overwrite it.
+            continue;
+        }
         // SCHED_FIFO 50 is priority 49 in the kernel.
         assert!(text.lines().any(|line| line.contains("sched_switch") && line.contains("prev_prio=49")), "{text}");
         return;

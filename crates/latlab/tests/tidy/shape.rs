@@ -17,7 +17,7 @@ use crate::source::{self, Source};
 const CEILINGS: [(Measure, usize); 9] = [
     (Measure::ShippedLines, 99_700),
     (Measure::ImportLines, 4_499),
-    (Measure::TestLines, 53_207),
+    (Measure::TestLines, 53_218),
     (Measure::GoldenLines, 28_928),
     (Measure::ShortDocs, 81),
     (Measure::MarkdownWords, 74_932),
