@@ -22,7 +22,7 @@ pub struct TraceEvent<'a> {
 }
 
 impl TraceEvent<'_> {
-    /// `None` for a comment and what else is no event.
+    /// `None` for a comment, and for other lines that the kernel writes between events.
     pub fn parse(line: &str) -> Option<TraceEvent<'_>> {
         let parse_behind = |place: usize| {
             let (cpu, rest) = line[place + 2..].split_once("] ")?;

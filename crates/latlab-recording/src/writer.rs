@@ -165,7 +165,7 @@ impl RecordingWriter {
         }
     }
 
-    /// Adds the caveat that there is no trace, since `error` stopped it.
+    /// Adds the caveat that the trace is missing because of `error`.
     pub fn note_trace_missing(&mut self, error: &io::Error) {
         self.manifest.caveats.push(trace_missing(error));
     }
@@ -350,7 +350,7 @@ fn trace_missing(error: &io::Error) -> Caveat {
     Caveat::new(
         Severity::Note,
         "trace-missing",
-        format!("there is no trace around the slowest: {}", errno::explain(error)),
+        format!("the trace around the slowest is missing: {}", errno::explain(error)),
         "it is not known what ran on the CPU then",
         hint,
     )

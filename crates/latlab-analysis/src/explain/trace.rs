@@ -20,8 +20,11 @@ pub struct RanThen {
 
 /// What `cpu` ran from `from` to `to`, the longest first; empty if the trace is not complete there.
 pub(super) fn ran(trace: &Trace<'_>, cpu: u16, from: i64, to: i64) -> Vec<RanThen> {
+    if !trace.covers(from, to) {
+        return Vec::new();
+    }
     let of = |segment: &TraceSegment<'_>| segment.to_ns.min(to) - segment.from_ns.max(from);
-    let is_then = |segment: &&TraceSegment<'_>| segment.cpu == cpu && of(segment) > 0 && trace.covers(from, to);
+    let is_then = |segment: &&TraceSegment<'_>| segment.cpu == cpu && of(segment) > 0;
     let mut then: Vec<&TraceSegment<'_>> = trace.segments.iter().filter(is_then).collect();
     then.sort_by_key(|segment| (segment.from_ns, std::cmp::Reverse(segment.to_ns), segment.is_interrupt));
     let mut sums: BTreeMap<(&str, bool), (i64, u64)> = BTreeMap::new();

@@ -295,15 +295,11 @@ impl RunSpec {
             && ping.transport == TransportKind::Udp
             && ping.path.family != Some(Family::Ipv6);
         // A busy CPU is in no idle state, so that round trips under load may even be shorter than the bare loop's.
-        let is_plain = [
-            self.loads.is_empty(),
-            self.settings.is_empty(),
-            ping.with_wakeup.is_none(),
-            ping.stamps.is_none(),
-            !self.trace,
-        ]
-        .into_iter()
-        .all(|is| is);
+        let is_plain = self.loads.is_empty()
+            && self.settings.is_empty()
+            && ping.with_wakeup.is_none()
+            && ping.stamps.is_none()
+            && !self.trace;
         if !conditions.is_pinned() {
             Err(NoBareLoop::Ends)
         } else if is_alike && is_plain {

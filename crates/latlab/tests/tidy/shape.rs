@@ -15,7 +15,7 @@ use crate::source::{self, Source};
 
 /// The most that each measure may be. Lower these as the numbers fall; a ceiling that rises needs a reason in the commit.
 const CEILINGS: [(Measure, usize); 9] = [
-    (Measure::ShippedLines, 99_700),
+    (Measure::ShippedLines, 99_699),
     (Measure::ImportLines, 4_499),
     (Measure::TestLines, 53_218),
     (Measure::GoldenLines, 28_928),
