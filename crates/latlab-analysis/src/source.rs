@@ -49,8 +49,8 @@ pub trait ProbeSource {
     /// Passes every host sample to `visit`, those of one host in order of time.
     fn visit_host_samples(&self, visit: &mut dyn FnMut(Side, &HostSample)) -> Result<(), Self::Error>;
 
-    /// The text of its trace, if it has one.
-    fn trace(&self) -> Option<String> {
+    /// The text of its trace of a host, if it has one.
+    fn trace(&self, _side: Side) -> Option<String> {
         None
     }
 }
@@ -134,8 +134,8 @@ impl ProbeSource for Recording {
         Ok(())
     }
 
-    fn trace(&self) -> Option<String> {
-        Recording::trace(self)
+    fn trace(&self, side: Side) -> Option<String> {
+        Recording::trace(self, side)
     }
 }
 

@@ -17,7 +17,7 @@ use super::spool::{self, HEADER_BYTES};
 use crate::facts::Execution;
 use crate::plan::defaults;
 use crate::probe::{Phase, Seq};
-use crate::units::{Nanos, SenderClock, Stamp};
+use crate::units::{Nanos, ReflectorClock, SenderClock, Stamp};
 
 /// Events per `write`: 64 KiB.
 const WRITE_EVENTS: u64 = 1024;
@@ -45,11 +45,21 @@ struct DrainCounts {
 pub struct SlowSpan {
     pub from: Stamp<SenderClock>,
     pub to: Stamp<SenderClock>,
+    /// When the reflector received the probe and answered; `None` if it does not say, and of wake-ups.
+    pub reflected: Option<[Stamp<ReflectorClock>; 2]>,
 }
 
 impl SlowSpan {
     fn delay(&self) -> Nanos {
         self.to - self.from
+    }
+
+    /// The time, on its clock, in which the peer's host had the probe at most: the ways there and back may take all that the
+    /// reflector did not.
+    pub fn at_peer(&self) -> Option<(Nanos, Nanos)> {
+        let [received, sent] = self.reflected?.map(|at| Nanos(at.as_nanos()));
+        let ways = (self.delay() - (sent - received)).max(Nanos::ZERO);
+        Some((received - ways, sent + ways))
     }
 }
 
@@ -195,11 +205,14 @@ impl ProbeTally {
             SpoolEvent::NotSent { phase, .. } => self.measured += u64::from(phase == Phase::Measure),
             SpoolEvent::Woke { phase: Phase::Measure, due, woke, .. } => {
                 self.measured += 1;
-                self.record(due, woke);
+                self.record(due, woke, None);
             }
             SpoolEvent::Woke { phase: Phase::Warmup, .. } => (),
             SpoolEvent::Executed(execution) => self.count_execution(execution),
-            SpoolEvent::Arrived { seq, received, .. } => self.count_answer(seq, received),
+            SpoolEvent::Arrived { seq, received, reflector_received, reflector_sent, .. } => {
+                let reflected = reflector_received.zip(reflector_sent).map(<[_; 2]>::from);
+                self.count_answer(seq, received, reflected);
+            }
             SpoolEvent::Printed(_) | SpoolEvent::Interval(_) | SpoolEvent::Stamped(_) => (),
             SpoolEvent::Gap { .. } | SpoolEvent::TimedOut { .. } => (),
         }
@@ -208,14 +221,19 @@ impl ProbeTally {
     fn count_execution(&mut self, execution: Execution) {
         if execution.phase == Phase::Measure {
             self.measured += 1;
-            self.record(execution.started, execution.ended);
+            self.record(execution.started, execution.ended, None);
         }
     }
 
     /// Counts the delay from `from` to `to`, for those who asked.
-    fn record(&mut self, from: Stamp<SenderClock>, to: Stamp<SenderClock>) {
+    fn record(
+        &mut self,
+        from: Stamp<SenderClock>,
+        to: Stamp<SenderClock>,
+        reflected: Option<[Stamp<ReflectorClock>; 2]>,
+    ) {
         self.delays.iter_mut().for_each(|delays| delays.record(to, to - from));
-        self.slowest.iter_mut().for_each(|slowest| slowest.take(SlowSpan { from, to }));
+        self.slowest.iter_mut().for_each(|slowest| slowest.take(SlowSpan { from, to, reflected }));
     }
 
     fn begin(&self, at: Stamp<SenderClock>) {
@@ -247,7 +265,7 @@ impl ProbeTally {
     }
 
     /// A late answer is that of a lost probe, and a further one a duplicate.
-    fn count_answer(&mut self, seq: Seq, received: Stamp<SenderClock>) {
+    fn count_answer(&mut self, seq: Seq, received: Stamp<SenderClock>, reflected: Option<[Stamp<ReflectorClock>; 2]>) {
         self.arrived += 1;
         let Ok(place) = self.in_flight.binary_search_by_key(&seq, |probe| probe.seq) else { return };
         let probe = &mut self.in_flight[place];
@@ -258,7 +276,7 @@ impl ProbeTally {
         if probe.phase == Phase::Measure {
             let sent = probe.sent;
             self.probes.answered += 1;
-            self.record(sent, received);
+            self.record(sent, received, reflected);
         }
         while self.in_flight.front().is_some_and(|first| first.is_answered) {
             self.end_first();
@@ -505,7 +523,10 @@ mod tests {
     #[test]
     fn of_spans_that_overlap_the_slowest_is_kept() {
         let mut slowest = SlowestSpans::default();
-        let span = |from: i64, to: i64| SlowSpan { from: Stamp::from_nanos(from), to: Stamp::from_nanos(to) };
+        let span = |from: i64, to: i64| {
+            let [from, to] = [from, to].map(Stamp::from_nanos);
+            SlowSpan { from, to, reflected: None }
+        };
         // A process that stops from 0 to 90 delays a probe every 10.
         (0..9).for_each(|probe| slowest.take(span(10 * probe, 90 + probe)));
         assert_eq!(slowest.0, [span(0, 90)]);

@@ -213,6 +213,9 @@ pub struct RunFacts {
     /// is not traced.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace_cost_ns: Option<i64>,
+    /// The same on the peer's host; null if that is not traced.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peer_trace_cost_ns: Option<i64>,
     /// Peak of latlab's resident memory in a run of a command: no execution has less.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub own_resident_bytes: Option<i64>,

@@ -17,7 +17,7 @@ use super::manifest::{Manifest, RunEnding};
 use super::manifest_file;
 use super::plausible::{Plausible, PossibleValues};
 use super::spool::{SPOOL, Spool};
-use super::store::TRACE;
+use super::store::trace_file;
 use super::tables::decode::{Batch, TableReader};
 use super::tables::file::TableFile;
 use super::tables::host::{HostBatch, SampleJoin};
@@ -95,10 +95,10 @@ impl Recording {
         self.directory.path()
     }
 
-    /// The text of its [trace](super::trace); `None` without one, or if it cannot be read.
-    pub fn trace(&self) -> Option<String> {
+    /// The text of its [trace](super::trace) of a host, on that host's clock; `None` without one, or if it cannot be read.
+    pub fn trace(&self, side: Side) -> Option<String> {
         let mut bytes = Vec::new();
-        self.directory.file(TRACE).ok()?.read_to_end(&mut bytes).ok()?;
+        self.directory.file(trace_file(side)).ok()?.read_to_end(&mut bytes).ok()?;
         Some(String::from_utf8_lossy(&bytes).into_owned())
     }
 

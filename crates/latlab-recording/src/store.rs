@@ -16,7 +16,7 @@ use super::manifest::{Manifest, RunEnding};
 use super::manifest_file::{self, MANIFEST, NEXT};
 use super::spool::{self, SPOOL};
 use super::tables::recorded::RecordedTable;
-use crate::plan::Kind;
+use crate::plan::{Kind, Side};
 use crate::platform::Directory;
 
 /// Files of a recording besides its manifest. A directory that has one and no manifest is a damaged recording.
@@ -24,10 +24,13 @@ fn data_files() -> impl Iterator<Item = &'static str> {
     RecordedTable::ALL.into_iter().map(RecordedTable::file).chain([SPOOL, HOST_SPOOL])
 }
 
-/// The trace of a run.
-pub(super) const TRACE: &str = "trace.txt";
+/// The file of the trace of a host.
+pub(super) const fn trace_file(side: Side) -> &'static str {
+    if matches!(side, Side::Peer) { "trace-peer.txt" } else { "trace.txt" }
+}
+
 /// Further files that a recording may have.
-const OTHER_FILES: [&str; 3] = [MANIFEST, NEXT, TRACE];
+const OTHER_FILES: [&str; 4] = [MANIFEST, NEXT, trace_file(Side::Local), trace_file(Side::Peer)];
 
 #[derive(Debug)]
 pub struct Store {
@@ -434,7 +437,7 @@ mod tests {
             files.iter().for_each(|file| fs::write(path.join(file), "12345").expect("written"));
             Listing { path, state, manifest: None }
         };
-        let own = [MANIFEST, "probes.parquet", "host.parquet", TRACE, "probes.parquet.unfinished"];
+        let own = [MANIFEST, "probes.parquet", "host.parquet", "trace.txt", "probes.parquet.unfinished"];
         let finished = make("20261121T021500Z-ping-7f3a", ListingState::Finished, &own);
         assert_eq!(finished.bytes(), 25);
         assert_eq!(finished.start().map(|start| start.to_string()).as_deref(), Some("2026-11-21T02:15:00Z"));

@@ -19,9 +19,9 @@ use super::manifest_file::{self, MANIFEST, NEXT};
 use super::reader::Recording;
 use super::ring::{EventLog, ring};
 use super::spool::{self, SPOOL, Spool};
-use super::store::{Store, TRACE, directory_name, refuse_files};
+use super::store::{Store, directory_name, refuse_files, trace_file};
 use crate::diagnostics::{Caveat, Explain, Severity};
-use crate::plan::{Kind, defaults};
+use crate::plan::{Kind, Side, defaults};
 use crate::platform::Directory;
 use crate::units::Nanos;
 
@@ -154,11 +154,12 @@ impl RecordingWriter {
         }
     }
 
-    /// Writes `trace` into the recording; if that fails, the manifest gets a caveat. Call at the end of the run.
-    pub fn keep_trace(&mut self, trace: &str) {
-        let written = self.directory.replace_file(TRACE).and_then(|mut file| {
+    /// Writes the `trace` of a host into the recording; if that fails, the manifest gets a caveat. Call at the end of the run.
+    pub fn keep_trace(&mut self, side: Side, trace: &str) {
+        let name = trace_file(side);
+        let written = self.directory.replace_file(name).and_then(|mut file| {
             let written = file.write_all(trace.as_bytes()).and_then(|()| file.sync_data());
-            written.inspect_err(|_| _ = self.directory.remove(TRACE))
+            written.inspect_err(|_| _ = self.directory.remove(name))
         });
         if let Err(error) = &written {
             self.note_trace_missing(error);
@@ -167,7 +168,23 @@ impl RecordingWriter {
 
     /// Adds the caveat that the trace is missing because of `error`.
     pub fn note_trace_missing(&mut self, error: &io::Error) {
-        self.manifest.caveats.push(trace_missing(error));
+        let hint = match error.kind() {
+            io::ErrorKind::PermissionDenied => "as root, or with `cap_sys_admin`",
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+                "free some space, or another place with `--store`"
+            }
+            io::ErrorKind::InvalidInput => "without `--no-record`: it would be a part of the recording",
+            io::ErrorKind::ReadOnlyFilesystem => "a writable directory with `--store`",
+            _ => "a kernel with tracefs and its scheduler events",
+        };
+        let message = format!("the trace around the slowest is missing: {}", errno::explain(error));
+        self.manifest.caveats.push(trace_missing(message, hint));
+    }
+
+    /// Adds the caveat that the trace of the peer's host is missing.
+    pub fn note_peer_trace_missing(&mut self, why: &str) {
+        let message = format!("the trace of the peer is missing: {why}");
+        self.manifest.caveats.push(trace_missing(message, "an agent that runs as root"));
     }
 
     /// Counts of what was recorded so far.
@@ -339,21 +356,8 @@ fn drain_period(kind: Kind, rings: &[usize]) -> Nanos {
 }
 
 /// The caveat of a run whose trace could not be recorded or written.
-fn trace_missing(error: &io::Error) -> Caveat {
-    let hint = match error.kind() {
-        io::ErrorKind::PermissionDenied => "as root, or with `cap_sys_admin`",
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "free some space, or another place with `--store`",
-        io::ErrorKind::InvalidInput => "without `--no-record`: it would be a part of the recording",
-        io::ErrorKind::ReadOnlyFilesystem => "a writable directory with `--store`",
-        _ => "a kernel with tracefs and its scheduler events",
-    };
-    Caveat::new(
-        Severity::Note,
-        "trace-missing",
-        format!("the trace around the slowest is missing: {}", errno::explain(error)),
-        "it is not known what ran on the CPU then",
-        hint,
-    )
+fn trace_missing(message: String, hint: &str) -> Caveat {
+    Caveat::new(Severity::Note, "trace-missing", message, "it is not known what ran on the CPU then", hint)
 }
 
 impl Finished {

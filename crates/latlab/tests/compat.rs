@@ -11,7 +11,7 @@ use latlab::diagnostics::Explain;
 use latlab::experiment::OpenExperiment;
 use latlab::facts::RunOutcome;
 use latlab::facts::{IntervalCounts, StreamInterval};
-use latlab::plan::Kind;
+use latlab::plan::{Kind, Side};
 use latlab::probe::{Fate, KernelStamps, Phase, ProbeRecord};
 use latlab::recording::manifest::Manifest;
 use latlab::recording::trace::Trace;
@@ -183,7 +183,7 @@ fn facts_of_values(recording: &Recording, facts: &mut Value) {
 
 /// Adds facts of the host samples, which format 1.0 does not have, and those of the hosts, if the recording has any.
 fn facts_of_host(recording: &Recording, facts: &mut Value) {
-    if let Some(text) = recording.trace() {
+    if let Some(text) = recording.trace(Side::Local) {
         let segments = Trace::of(&text).segments;
         let sum = wrapping_sum(&mut segments.iter().map(|segment| segment.to_ns - segment.from_ns));
         facts["trace"] = json!([recording.manifest().run.trace_cost_ns, segments.len(), sum]);

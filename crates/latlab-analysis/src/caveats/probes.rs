@@ -60,8 +60,10 @@ pub(super) const RULES: &[Rule<Run<'_>>] = &[
     Rule {
         code: "observed",
         raise: |run| {
-            let cost = Nanos(run.manifest.run.trace_cost_ns?.max(0));
-            Some((Note, format!("tracing adds about {} to each wake-up of a thread", span(cost))))
+            let words = |cost_ns: i64| span(Nanos(cost_ns.max(0)));
+            let cost = words(run.manifest.run.trace_cost_ns?);
+            let there = run.manifest.run.peer_trace_cost_ns.map(|cost_ns| format!(", {} at the peer", words(cost_ns)));
+            Some((Note, format!("tracing adds about {cost} to each wake-up of a thread{}", there.unwrap_or_default())))
         },
         effect: "a round trip has up to two wake-ups; compare it with runs that are traced too",
         hint: |_| "leave out `--trace` where the delay itself matters".into(),

@@ -10,7 +10,6 @@ use serde::Serialize;
 use super::rows::{Rows, UNKNOWN};
 use super::slow::SlowEpisode;
 use super::wakeups::Watched;
-use crate::limits::SLIPPED;
 use crate::ping::Placement;
 use crate::recording::manifest::Manifest;
 use crate::stats::{Claims, at_least, holm, rayleigh, resultant, rotated};
@@ -41,8 +40,6 @@ pub enum CommonTest {
     ReflectorCpu,
     /// How the CPUs of both ends are related.
     Placement,
-    /// Whether the probe left long after it was due.
-    SentLate,
     /// Whether a wake-up on the receiving CPU was late meanwhile.
     LateWakeup,
     /// The phase in a period.
@@ -86,10 +83,6 @@ pub(super) fn tests(
     }
     let mut worst = WorstPlaces { rows, worst, random: Pcg64Mcg::seed_from_u64(0) };
     let mut found = worst.of_cpus(manifest);
-    let late = |place: usize| u16::from(rows.is_sent_late[place]);
-    found.extend(worst.of_labels(CommonTest::SentLate, Some(1), &late, |_| {
-        format!("sent more than {} after they were due", span(SLIPPED))
-    }));
     found.extend(watched.map(|watched| worst.of_wakeups(watched)));
     found.extend(PERIODS.map(|period| worst.of_period(episodes, period)));
     adjust(&mut found);
@@ -113,7 +106,7 @@ impl WorstPlaces<'_> {
         ];
         let mut found = Vec::new();
         for ((test, verb), cpus) in tests.into_iter().zip(&self.rows.cpus) {
-            found.extend(self.of_labels(test, None, &|place| cpus[place], |cpu| format!("{verb} on CPU {cpu}")));
+            found.extend(self.of_labels(test, &|place| cpus[place], |cpu| format!("{verb} on CPU {cpu}")));
         }
         if !manifest.spec.target.is_this_host() {
             return found;
@@ -128,17 +121,16 @@ impl WorstPlaces<'_> {
             (from, _, peer) => known[&(from, peer)] as u16,
         };
         let words = |label: u16| Placement::ALL[usize::from(label)].words().into();
-        found.extend(self.of_labels(CommonTest::Placement, None, &label, words));
+        found.extend(self.of_labels(CommonTest::Placement, &label, words));
         found
     }
 
-    /// Whether these probes have one label, or the `only` one, more often than all do; `None` if all have the same. Labels that
+    /// Whether these probes have one label more often than all do; `None` if all have the same. Labels that
     /// stay for many probes, as the CPU of a thread does, are shifted against the episodes; of those that change all the time,
     /// as over the threads of a run of wake-ups, each episode has one by chance.
     fn of_labels(
         &mut self,
         test: CommonTest,
-        only: Option<u16>,
         label: &dyn Fn(usize) -> u16,
         words: impl Fn(u16) -> String,
     ) -> Option<CommonCause> {
@@ -164,13 +156,12 @@ impl WorstPlaces<'_> {
                 let share = shares[&own];
                 ((hits as f64 - k * share) / (k * share * (1.0 - share)).sqrt(), own, hits)
             };
-            let is_asked =
-                |(own, hits): &(u16, u64)| *own != UNKNOWN && *hits >= HITS_MIN && only.is_none_or(|only| only == *own);
+            let is_asked = |(own, hits): &(u16, u64)| *own != UNKNOWN && *hits >= HITS_MIN;
             hits_of(shift).into_iter().filter(is_asked).map(excess).max_by(|one, other| one.0.total_cmp(&other.0))
         };
         // Without an excess it is a test all the same.
         let (excess, own, hits) = most(0).unwrap_or_else(|| {
-            let own = only.or(shares.keys().next().copied()).unwrap_or(UNKNOWN);
+            let own = shares.keys().next().copied().unwrap_or(UNKNOWN);
             (0.0, own, hits_of(0).get(&own).copied().unwrap_or(0))
         });
         let share = shares.get(&own).copied().unwrap_or(0.0);

@@ -59,7 +59,6 @@ fn simulated(delays: Delays, seed: u64) -> Vec<common::CommonCause> {
         rows.delay_ns.push(delay_ns);
         let of_end = [cpus[0], cpus[0], cpus[1]];
         rows.cpus.iter_mut().zip(of_end).for_each(|(all, cpu)| all.push(cpu));
-        rows.is_sent_late.push(random.random_bool(0.05));
         at_ns += delay_ns + (900_000.0 * (0.5 + random.random::<f64>())) as i64;
     }
     let stretches = (0..at_ns / 1_000_000).filter(|slot| slot / 300 % 7 == 3 && slot % 3 == 0);
@@ -84,7 +83,13 @@ fn simulated(delays: Delays, seed: u64) -> Vec<common::CommonCause> {
 fn slow_of(rows: &Rows) -> Vec<SlowEpisode> {
     let from = Bands::of(rows).expect("probes").slow_from_ns;
     let slow = (0..rows.len()).filter(|place| rows.delay_ns[*place] >= from);
-    let probe = |place: usize| SlowProbe { place, seq: place as u64, delay_ns: rows.delay_ns[place], stages_ns: None };
+    let probe = |place: usize| SlowProbe {
+        place,
+        seq: place as u64,
+        delay_ns: rows.delay_ns[place],
+        stamps: Default::default(),
+        stages_ns: None,
+    };
     episodes(slow.map(probe).collect())
 }
 

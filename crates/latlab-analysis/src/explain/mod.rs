@@ -43,7 +43,7 @@ pub use wakeups::WatchedWakeups;
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Explanation {
     pub recording: String,
-    /// `ping` or `wakeup`.
+    /// `ping`, `stream` or `wakeup`.
     pub kind: &'static str,
     /// Measured probes with an answer, late ones included, or wake-ups.
     pub answered: u64,
@@ -73,13 +73,18 @@ pub struct Explanation {
     pub next: NextStep,
 }
 
-/// Explains a run of probes or wake-ups, with so many of its `worst` episodes; `None` for another kind.
+/// Explains a run of probes, also those during a stream, or of wake-ups, with so many of its `worst` episodes; `None` for
+/// another kind.
 ///
 /// # Errors
 /// If rows cannot be read.
 pub fn explain<S: ProbeSource>(source: &S, worst: usize) -> Result<Option<Explanation>, S::Error> {
     let manifest = source.manifest();
-    if !matches!(manifest.kind, Kind::Ping | Kind::Wakeup) {
+    let has_delays = match manifest.kind {
+        Kind::Stream => manifest.spec.concurrent_probes().is_some(),
+        kind => matches!(kind, Kind::Ping | Kind::Wakeup),
+    };
+    if !has_delays {
         return Ok(None);
     }
     let mut rows = Rows::of(manifest);
@@ -99,7 +104,7 @@ pub fn explain<S: ProbeSource>(source: &S, worst: usize) -> Result<Option<Explan
     let stages = Stages::of(&rows.present, rows.len() as u64, one_clock);
     let mut division = Division::of(&bands, &stages);
     visit_rows(source, &mut [&mut division])?;
-    if manifest.kind == Kind::Ping {
+    if manifest.kind != Kind::Wakeup {
         found.stages = stage_figures(source, &stages, &division, manifest.run.stamps)?;
         found.left_out = found.answered - division.divided;
         let has_converted = stages.each.iter().any(Stage::is_converted);
@@ -108,9 +113,9 @@ pub fn explain<S: ProbeSource>(source: &S, worst: usize) -> Result<Option<Explan
     let episodes = slow::episodes(division.slow);
     (found.slow_from_ns, found.slow) = (bands.slow_from_ns, episodes.iter().map(|it| it.probes).sum());
     found.episodes = episodes.len() as u64;
-    let (text, median_ns) = (source.trace(), found.median_ns);
-    let trace = text.as_deref().map(Trace::of);
-    let run = Surroundings { median_ns, stages: &found.stages, hosts: &hosts, trace, one_clock };
+    let texts = [Side::Local, Side::Peer].map(|side| source.trace(side));
+    let traces = texts.each_ref().map(|text| text.as_deref().map(Trace::of));
+    let run = Surroundings { median_ns: found.median_ns, stages: &found.stages, hosts: &hosts, traces, one_clock };
     let describe = |episode: &SlowEpisode| WorstEpisode::of(episode, &rows, &run);
     found.worst = episodes.iter().take(worst).map(describe).collect();
     let watched = wakeups::watched(source)?;

@@ -4,8 +4,9 @@ use serde::Serialize;
 
 use super::around::{HostDeviation, HostSeries};
 use super::rows::{Rows, UNKNOWN, for_each_answer};
-use super::stages::{StageShares, Stages, stamps_of};
+use super::stages::{RowStamps, StageShares, Stages, stamps_of};
 use super::trace::{RanThen, ran};
+use crate::plan::Side;
 use crate::recording::reader::{ProbeBatch, ProbeColumn};
 use crate::recording::trace::Trace;
 use crate::source::{RowVisitor, value_at};
@@ -55,6 +56,7 @@ pub(super) struct SlowProbe {
     pub(super) place: usize,
     pub(super) seq: u64,
     pub(super) delay_ns: i64,
+    pub(super) stamps: RowStamps,
     /// The length of each stage; `None` if it lacks a stamp.
     pub(super) stages_ns: Option<Vec<i64>>,
 }
@@ -107,13 +109,14 @@ impl RowVisitor for Division<'_> {
     fn visit(&mut self, batch: &ProbeBatch) {
         for_each_answer(batch, |row, sent, received| {
             let delay_ns = received.saturating_sub(sent);
-            let stages_ns = self.stages.divide(&stamps_of(batch, row));
+            let stamps = stamps_of(batch, row);
+            let stages_ns = self.stages.divide(&stamps);
             if let Some(stages_ns) = &stages_ns {
                 self.add(stages_ns, delay_ns);
             }
             if delay_ns >= self.bands.slow_from_ns {
                 let seq = value_at(&batch.seq, row).unwrap_or_default() as u64;
-                self.slow.push(SlowProbe { place: self.place, seq, delay_ns, stages_ns });
+                self.slow.push(SlowProbe { place: self.place, seq, delay_ns, stamps, stages_ns });
             }
             self.place += 1;
         });
@@ -184,7 +187,7 @@ pub struct WorstEpisode {
     pub reflector_cpu: Option<u16>,
     /// How this host differed then from its usual.
     pub around: Vec<HostDeviation>,
-    /// What the CPUs of this stage ran then, by the trace of this host; empty without.
+    /// What the CPUs of this stage ran then, by the trace of their host; empty without.
     pub ran: Vec<RanThen>,
 }
 
@@ -193,7 +196,8 @@ pub(super) struct Surroundings<'a> {
     pub(super) median_ns: i64,
     pub(super) stages: &'a [StageShares],
     pub(super) hosts: &'a HostSeries,
-    pub(super) trace: Option<Trace<'a>>,
+    /// Of this host, and of the peer's on its clock.
+    pub(super) traces: [Option<Trace<'a>>; 2],
     /// Whether stamps and CPUs of the reflector are those of this host.
     pub(super) one_clock: bool,
 }
@@ -201,25 +205,25 @@ pub(super) struct Surroundings<'a> {
 impl Surroundings<'_> {
     /// What `cpus` (of sending, receiving, reflecting) ran in stage `place` of a probe, or in all of it, from `sent_ns` on.
     fn ran(&self, place: Option<usize>, probe: &SlowProbe, sent_ns: i64, cpus: [Option<u16>; 3]) -> Vec<RanThen> {
-        let Some(trace) = &self.trace else { return Vec::new() };
-        let all = [cpus[0], cpus[1], cpus[2].filter(|_| self.one_clock)];
-        let mut cpus = place.map_or(all.to_vec(), |place| self.stages[place].stage.cpus(all));
+        let stage = place.map(|place| &self.stages[place].stage);
+        let at = match stage {
+            Some(stage) if stage.is_of_peer() && !self.one_clock => Side::Peer,
+            _ => Side::Local,
+        };
+        let Some(trace) = &self.traces[usize::from(at == Side::Peer)] else { return Vec::new() };
+        let all = [cpus[0], cpus[1], cpus[2].filter(|_| self.one_clock || at == Side::Peer)];
+        let mut cpus = stage.map_or(all.to_vec(), |stage| stage.cpus(all));
         cpus.sort_unstable();
         cpus.dedup();
-        let (from, to) = match (place, &probe.stages_ns) {
-            (Some(place), Some(stages_ns)) if self.one_clock => {
-                let from = sent_ns + stages_ns[..place].iter().sum::<i64>();
-                (from, from + stages_ns[place])
-            }
-            _ => (sent_ns, sent_ns + probe.delay_ns),
-        };
-        cpus.into_iter().flatten().flat_map(|cpu| ran(trace, cpu, from, to)).collect()
+        let known = stage.and_then(|stage| stage.span(&probe.stamps));
+        let (from, to) = known.unwrap_or((sent_ns, sent_ns + probe.delay_ns));
+        cpus.into_iter().flatten().flat_map(|cpu| ran(trace, (at, cpu), from, to)).collect()
     }
 }
 
 impl WorstEpisode {
     pub(super) fn of(episode: &SlowEpisode, rows: &Rows, run: &Surroundings<'_>) -> WorstEpisode {
-        let probe @ SlowProbe { place, seq, delay_ns, stages_ns } = &episode.worst;
+        let probe @ SlowProbe { place, seq, delay_ns, stages_ns, .. } = &episode.worst;
         let sent_ns = rows.sent_ns[*place];
         let beyond = |(stage, ns): (&StageShares, &i64)| ns - stage.median_ns;
         let beyond = run.stages.iter().zip(stages_ns.iter().flatten()).map(beyond);

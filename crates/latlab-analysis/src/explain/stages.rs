@@ -197,6 +197,16 @@ impl Stage {
         }
     }
 
+    /// Whether it lies between stamps of the reflector's clock.
+    pub(super) fn is_of_peer(&self) -> bool {
+        self.ends.iter().all(|place| (PEER_FIRST..=PEER_LAST).contains(place))
+    }
+
+    /// When it began and ended.
+    pub(super) fn span(&self, stamps: &RowStamps) -> Option<(i64, i64)> {
+        stamps[self.ends[0]].zip(stamps[self.ends[1]])
+    }
+
     /// Whether an end of it is a stamp of a kernel, whose conversion has an error.
     pub(super) fn is_converted(&self) -> bool {
         self.ends.iter().any(|place| !OF_PROGRAMS.contains(place))

@@ -4,11 +4,14 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use crate::plan::Side;
 use crate::recording::trace::{Trace, TraceSegment};
 
 /// What one CPU ran in the slowest stage of a probe.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RanThen {
+    /// Whose CPU: `local` or `peer`.
+    pub at: Side,
     pub cpu: u16,
     /// The name of a task, `idle`, or that of an interrupt.
     pub what: String,
@@ -18,8 +21,8 @@ pub struct RanThen {
     pub times: u64,
 }
 
-/// What `cpu` ran from `from` to `to`, the longest first; empty if the trace is not complete there.
-pub(super) fn ran(trace: &Trace<'_>, cpu: u16, from: i64, to: i64) -> Vec<RanThen> {
+/// What a CPU ran from `from` to `to`, the longest first; empty if the trace is not complete there.
+pub(super) fn ran(trace: &Trace<'_>, (at, cpu): (Side, u16), from: i64, to: i64) -> Vec<RanThen> {
     if !trace.covers(from, to) {
         return Vec::new();
     }
@@ -42,7 +45,7 @@ pub(super) fn ran(trace: &Trace<'_>, cpu: u16, from: i64, to: i64) -> Vec<RanThe
     }
     let ran = |((what, is_interrupt), (ns, times)): ((&str, bool), (i64, u64))| {
         let what = what.to_owned();
-        RanThen { cpu, what, is_interrupt, ns, times }
+        RanThen { at, cpu, what, is_interrupt, ns, times }
     };
     let mut ran: Vec<RanThen> = sums.into_iter().map(ran).filter(|ran| ran.ns > 0).collect();
     ran.sort_by_key(|ran| std::cmp::Reverse(ran.ns));

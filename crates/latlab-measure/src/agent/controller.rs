@@ -13,6 +13,7 @@ use super::frame::FrameError;
 use super::message::{Greeting, LoadsRequest, LoadsStatus, Reply, Request, SettingsRequest};
 use super::process::{self, AgentProcess};
 use crate::clock::{Clock, Monotonic};
+use crate::diagnostics::Failure;
 use crate::facts::{ClockAnchor, ClockExchange, HostFacts, HostSample, SettingFacts, XdpFacts};
 use crate::plan::{PathSpec, Target, TransportKind};
 use crate::session::ReflectorRequest;
@@ -295,6 +296,30 @@ impl Agent {
                 collected.given_up = page.left;
                 return Ok(collected);
             }
+        }
+    }
+
+    /// Begins to trace the agent's host, and returns what that adds to one wake-up there, or why the agent cannot.
+    ///
+    /// # Errors
+    /// The agent is lost.
+    pub(crate) fn start_tracing(&mut self) -> Result<Result<i64, Failure>, AgentError> {
+        match self.ask(&Request::StartTracing) {
+            Ok(Reply::Tracing { cost_ns }) => Ok(Ok(cost_ns)),
+            Ok(other) => Err(self.unexpected(&other)),
+            Err(AgentError::Refused { refusal, .. }) => Ok(Err(refusal)),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The text of the trace between these instants of the agent's clock; `None` if it is not complete there, or too long.
+    ///
+    /// # Errors
+    /// [`AgentError`].
+    pub(crate) fn read_trace(&mut self, (from_ns, to_ns): (Nanos, Nanos)) -> Result<Option<String>, AgentError> {
+        match self.ask(&Request::ReadTrace { from_ns, to_ns })? {
+            Reply::Trace { text } => Ok(text),
+            other => Err(self.unexpected(&other)),
         }
     }
 

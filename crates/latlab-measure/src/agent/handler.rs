@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use super::message::{LoadsRequest, LoadsStatus, NetLoadPath, Reply, Request, SettingsRequest};
 use super::sampling::{self, Sampling};
+use super::tracing::Tracing;
 use super::watchdog::Watchdog;
 use crate::clock;
 use crate::diagnostics::{Explain, Failure, refused};
@@ -32,6 +33,7 @@ pub struct RequestHandler {
     reflectors: Vec<ReflectorProcess>,
     loads: Option<AgentLoads>,
     sampling: Sampling,
+    tracing: Tracing,
     // Dropped last: it ends after everything was undone.
     watchdog: Option<Watchdog>,
 }
@@ -64,6 +66,8 @@ impl RequestHandler {
                 self.sampling.start(avoid_cpus, own_processes).map(|()| Reply::Done)
             }
             Request::CollectSamples => Ok(Reply::Samples(self.sampling.next_page())),
+            Request::StartTracing => self.tracing.start().map(|cost_ns| Reply::Tracing { cost_ns }),
+            Request::ReadTrace { from_ns, to_ns } => Ok(Reply::Trace { text: self.tracing.text(from_ns, to_ns)? }),
             Request::StopAll => self.undo().map(|()| Reply::Done),
             Request::Arm { .. } => {
                 // No request follows until the run has ended: the figures of its loads begin here.
@@ -128,7 +132,7 @@ impl RequestHandler {
     /// # Errors
     /// The first change that could not be undone.
     pub(crate) fn undo(&mut self) -> Result<(), Failure> {
-        self.sampling = Sampling::default();
+        (self.sampling, self.tracing) = (Sampling::default(), Tracing::default());
         // Loads and reflectors may take a second to end, so the settings of the host are restored first.
         self.loads.iter_mut().for_each(AgentLoads::give_up);
         let restored = self.settings.undo();

@@ -65,6 +65,13 @@ pub enum Request {
     },
     /// End the sampling and return the next page of samples.
     CollectSamples,
+    /// Trace what the CPUs of the agent's host run.
+    StartTracing,
+    /// End the trace and return its text between two instants.
+    ReadTrace {
+        from_ns: Nanos,
+        to_ns: Nanos,
+    },
     /// Undo every change to the host.
     StopAll,
 }
@@ -154,6 +161,14 @@ pub enum Reply {
     Facts(Box<HostFacts>),
     Clocks(ClockAnchor),
     Samples(SamplePage),
+    Tracing {
+        /// What tracing adds to one wake-up of a thread.
+        cost_ns: i64,
+    },
+    Trace {
+        /// `None` if it is not complete there, or too long for a frame.
+        text: Option<String>,
+    },
     Error(Failure),
 }
 
@@ -248,6 +263,11 @@ mod tests {
         assert_eq!(text(&Request::CollectSamples), r#""collect_samples""#);
         let page = serde_json::to_string(&Reply::Samples(SamplePage::default())).expect("plain data");
         assert_eq!(page, r#"{"samples":{"samples":[],"left":0}}"#);
+        assert_eq!(text(&Request::StartTracing), r#""start_tracing""#);
+        let read = text(&Request::ReadTrace { from_ns: Nanos(1), to_ns: Nanos(2) });
+        assert_eq!(read, r#"{"read_trace":{"from_ns":1,"to_ns":2}}"#);
+        let trace = serde_json::to_string(&Reply::Trace { text: None }).expect("plain data");
+        assert_eq!(trace, r#"{"trace":{"text":null}}"#);
         let refusal = Failure::world("cannot").because("why");
         let error = serde_json::to_string(&Reply::Error(refusal)).expect("plain data");
         assert_eq!(error, r#"{"error":{"message":"cannot","cause":"why","hint":null,"exit_code":3}}"#);

@@ -2,7 +2,8 @@
 //!
 //! `frame` and `message` define the protocol. `controller` is the end of the measuring host: `process` runs the command
 //! that connects, `connection` exchanges requests and replies. `serve` is the end of the agent: `handler` carries out
-//! requests, `sampling` collects host samples, `watchdog` restores the host of an agent that was killed.
+//! requests, `sampling` collects host samples, `tracing` what the CPUs ran, `watchdog` restores the host of an agent that was
+//! killed.
 
 mod connection;
 mod controller;
@@ -13,6 +14,7 @@ mod message;
 mod process;
 mod sampling;
 mod serve;
+mod tracing;
 mod watchdog;
 
 pub use controller::{Agent, remote_facts};

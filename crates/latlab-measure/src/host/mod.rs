@@ -13,6 +13,7 @@ mod root;
 pub mod sampler;
 #[cfg(test)]
 mod test_hosts;
+pub mod trace_thread;
 pub mod tracing;
 
 pub use error::{HostError, KnobError};

@@ -7,6 +7,7 @@ use std::sync::atomic::AtomicBool;
 
 use super::MeasureError;
 use super::remote_host::{PeerSettings, RemoteHost, RemoteResults};
+use super::trace_keeper::at_peer;
 use crate::agent::{Agent, LoadsRequest, LoadsStatus, NetLoadPath};
 use crate::diagnostics::{Failure, refused};
 use crate::facts::{SettingFacts, XdpFacts};
@@ -14,9 +15,12 @@ use crate::host::placement::{self, AffinityGuard};
 use crate::host::{EnteredNamespace, Lab};
 use crate::host::{HostError, HostGuard, HostRoot, KnobError, KnobJournal, PathInterfaces};
 use crate::plan::{
-    Direction, EndSpec, Family, LoadKind, LoadSpec, PathSpec, RunSpec, SettingSpec, Target, TransportKind, defaults,
+    Direction, EndSpec, Family, LoadKind, LoadSpec, PathSpec, RunSpec, SettingSpec, Side, Target, TransportKind,
+    defaults,
 };
+use crate::recording::RecordingWriter;
 use crate::recording::manifest::AGENT_VERSION;
+use crate::recording::trace::span_comment;
 use crate::session::{LoadedPath, PreSharedKey, ReflectorProcess, ReflectorRequest};
 use crate::transport::{TransportError, XdpTransport, local_address_towards, resolve};
 use crate::units::Nanos;
@@ -41,6 +45,8 @@ pub struct Peer {
     lab: Option<Lab>,
     guard: HostGuard,
     agent_settings: PeerSettings,
+    /// What tracing adds to one wake-up on the agent's host, or why that host is not traced; `None` if it is not asked for.
+    tracing: Option<Result<i64, Failure>>,
 }
 
 impl Peer {
@@ -129,10 +135,12 @@ impl Peer {
             agent_settings.apply(&mut agent)?;
         }
         let (address, xdp) = agent.start_reflector(request(bind))?;
+        let tracing = spec.trace.then(|| agent.start_tracing()).transpose()?;
         // After the settings, so that the facts are those of the run.
         let remote_host = Some(RemoteHost::before_run(&mut agent, bind)?);
         let remote_cpus = spec.peer.and_then(|end| end.cpu).into_iter().collect();
-        Ok(Peer { xdp, agent: Some(agent), remote_host, remote_cpus, guard, agent_settings, ..Peer::at(address) })
+        let agent = Some(agent);
+        Ok(Peer { xdp, agent, remote_host, remote_cpus, guard, agent_settings, tracing, ..Peer::at(address) })
     }
 
     /// A reflector at `address`, without a process, an agent or settings.
@@ -151,6 +159,7 @@ impl Peer {
             lab: None,
             guard: HostGuard::none(),
             agent_settings: PeerSettings::default(),
+            tracing: None,
         }
     }
 
@@ -335,6 +344,27 @@ impl Peer {
             (Some(agent), Some(remote_host)) => Ok(remote_host.after_run(agent)?),
             _ => Ok(RemoteResults::default()),
         }
+    }
+
+    /// Gives a run what the agent's host ran while it had the slowest probes.
+    ///
+    /// # Errors
+    /// The agent is lost, or cannot read its trace.
+    pub(super) fn keep_trace(&mut self, run: &mut RecordingWriter) -> Result<(), MeasureError> {
+        let Some((agent, tracing)) = self.agent.as_mut().zip(self.tracing.as_ref()) else { return Ok(()) };
+        match tracing {
+            Ok(cost_ns) => run.manifest_mut().run.peer_trace_cost_ns = Some(*cost_ns),
+            Err(Failure { cause, message, .. }) => run.note_peer_trace_missing(cause.as_ref().unwrap_or(message)),
+        }
+        let mut text = String::new();
+        for span in tracing.as_ref().map_or(Vec::new(), |_| at_peer(&run.progress().slowest())) {
+            let lines = agent.read_trace(span)?;
+            text.extend(lines.into_iter().flat_map(|lines| [span_comment(span.0, span.1), lines]));
+        }
+        if tracing.is_ok() {
+            run.keep_trace(Side::Peer, &text);
+        }
+        Ok(())
     }
 
     /// The host of the agent; `None` without one.

@@ -5,21 +5,14 @@
 use std::collections::VecDeque;
 use std::fmt::Write;
 use std::io;
-use std::mem::take;
-use std::panic::resume_unwind;
-use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
-use std::sync::{Arc, Barrier};
-use std::thread::{self, JoinHandle};
+use std::thread;
 
-use latlab_sys::scheduler::set_idle;
-use latlab_sys::sleep::current_thread;
-
-use super::run::{MeasuredRun, on_own_thread};
+use super::run::MeasuredRun;
 use super::{MeasureError, RecordingTarget};
 use crate::clock::{Clock, Monotonic};
-use crate::host::placement;
+use crate::host::trace_thread::{TraceSink, TraceThread, wakeup_cost_ns};
 use crate::host::tracing::Tracing;
-use crate::plan::{EndSpec, RunSpec, defaults};
+use crate::plan::{RunSpec, Side, defaults};
 use crate::recording::trace::{TraceEvent, span_comment};
 use crate::recording::{RecordingProgress, SlowSpan};
 use crate::units::Nanos;
@@ -29,17 +22,9 @@ use crate::units::Nanos;
 const RETAINED: Nanos = Nanos::from_secs(3);
 /// Some 60 MB.
 const LINES_MAX: usize = 300_000;
-/// Wake-ups in a batch, and pairs of batches, to measure the cost of tracing: some 20 ms.
-const COST_ROUNDS: usize = 200;
-const COST_PAIRS: usize = 21;
 
 /// The thread that keeps the traces of `runs`.
-pub(super) struct TraceKeeper {
-    over: Arc<AtomicBool>,
-    /// By which the kernel knows it; 0 before it runs.
-    number: Arc<AtomicI32>,
-    thread: JoinHandle<io::Result<Vec<KeptSpans>>>,
-}
+pub(super) struct TraceKeeper(TraceThread<SlowestLines>);
 
 impl TraceKeeper {
     /// Begins to trace, if the runs ask for it, and enters what that costs. A run that ends at a late wake-up goes on without,
@@ -57,7 +42,7 @@ impl TraceKeeper {
         }
         let kept = target.store.keeps() || target.directory.is_some();
         let not_kept = || io::Error::new(io::ErrorKind::InvalidInput, "nothing is recorded");
-        let mut tracing = match Tracing::begin().and_then(|begun| kept.then_some(begun).ok_or_else(not_kept)) {
+        let tracing = match Tracing::begin().and_then(|begun| kept.then_some(begun).ok_or_else(not_kept)) {
             Ok(tracing) => tracing,
             Err(error) if first.trace => return Err(MeasureError::Trace(error)),
             Err(error) => {
@@ -65,38 +50,30 @@ impl TraceKeeper {
                 return Ok(None);
             }
         };
-        let cost_ns = wakeup_cost_ns(&tracing)?;
+        let cost_ns = wakeup_cost_ns(&tracing).map_err(MeasureError::Thread)?;
         runs.iter_mut().for_each(|run| run.writer().manifest_mut().run.trace_cost_ns = Some(cost_ns));
         let of = |run: &mut R| KeptSpans { progress: run.writer().progress(), spans: Vec::new() };
-        let mut kept: Vec<KeptSpans> = runs.iter_mut().map(of).collect();
-        let (over, number) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicI32::new(0)));
-        let (is_over, known) = (Arc::clone(&over), Arc::clone(&number));
-        let begun = Nanos(Monotonic.now().as_nanos());
-        let work = move || {
-            known.store(current_thread(), Ordering::Release);
-            // Else it delays what it watches.
-            _ = set_idle(current_thread(), true);
-            keep(&mut tracing, &mut kept, &is_over, begun).map(|()| kept)
+        let sink = SlowestLines {
+            kept: runs.iter_mut().map(of).collect(),
+            lines: TimedLines::new(),
+            complete_from: Nanos(Monotonic.now().as_nanos()),
+            last: Nanos::ZERO,
         };
-        let thread = thread::Builder::new().name("latlab-trace".into()).spawn(work).map_err(MeasureError::Thread)?;
-        Ok(Some(TraceKeeper { over, number, thread }))
+        Ok(Some(TraceKeeper(TraceThread::begin(tracing, sink).map_err(MeasureError::Thread)?)))
     }
 
     /// Ends the trace, and gives each run its own.
     pub(super) fn end<R: MeasuredRun>(self, runs: &mut [R]) {
-        // From now on it may delay others: what happened last must not be overwritten.
-        _ = set_idle(self.number.load(Ordering::Acquire), false);
+        self.0.hurry();
         let progress: Vec<_> = runs.iter_mut().map(|run| run.writer().progress()).collect();
         let counted: Vec<u64> = progress.iter().map(|run| run.passes() + 2).collect();
         while progress.iter().zip(&counted).any(|(run, counted)| run.passes() < *counted) {
             thread::sleep(defaults::NAP.to_duration());
         }
-        self.over.store(true, Ordering::Release);
-        self.thread.thread().unpark();
-        let kept = self.thread.join().unwrap_or_else(|panic| resume_unwind(panic));
+        let kept = self.0.end();
         for (place, run) in runs.iter_mut().enumerate() {
             match &kept {
-                Ok(kept) => run.writer().keep_trace(&kept[place].text()),
+                Ok(sink) => run.writer().keep_trace(Side::Local, &sink.kept[place].text()),
                 Err(error) => run.writer().note_trace_missing(error),
             }
         }
@@ -106,40 +83,36 @@ impl TraceKeeper {
 /// Lines of the kernel with their times, in the order in which they were read.
 type TimedLines = VecDeque<(Nanos, String)>;
 
-/// Keeps the lines from when they are complete, at first from `begun` on, until `over`.
-fn keep(tracing: &mut Tracing, kept: &mut [KeptSpans], over: &AtomicBool, begun: Nanos) -> io::Result<()> {
-    let (mut lines, mut bytes, mut last) = (TimedLines::new(), Vec::new(), Nanos::ZERO);
-    let (mut complete_from, mut is_lossy) = (begun, false);
-    loop {
-        let (is_over, now) = (over.load(Ordering::Acquire), Nanos(Monotonic.now().as_nanos()));
-        if is_over {
-            tracing.turn(false)?;
+/// The last lines of the trace, and those around the slowest spans of each run.
+struct SlowestLines {
+    kept: Vec<KeptSpans>,
+    lines: TimedLines,
+    complete_from: Nanos,
+    last: Nanos,
+}
+
+impl SlowestLines {
+    fn drop_first(&mut self) {
+        self.complete_from = self.complete_from.max(self.lines.pop_front().map_or(self.last, |(at, _)| at));
+    }
+}
+
+impl TraceSink for SlowestLines {
+    fn take(&mut self, TraceEvent { at, .. }: TraceEvent<'_>, line: &str, follows_loss: bool) {
+        self.last = self.last.max(at);
+        if follows_loss {
+            self.complete_from = self.last;
         }
-        let has_more = tracing.drain(&mut bytes)?;
-        let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |place| place + 1);
-        for line in String::from_utf8_lossy(&bytes[..whole]).lines() {
-            let Some(event) = TraceEvent::parse(line) else {
-                // `CPU:1 [LOST 345 EVENTS]`: the kernel overwrote those before the next line.
-                is_lossy |= line.contains(" [LOST ");
-                continue;
-            };
-            last = last.max(event.at);
-            if take(&mut is_lossy) {
-                complete_from = last;
-            }
-            lines.push_back((event.at, line.to_owned()));
+        self.lines.push_back((at, line.to_owned()));
+        if self.lines.len() > LINES_MAX {
+            self.drop_first();
         }
-        bytes.drain(..whole);
-        if !has_more {
-            kept.iter_mut().for_each(|kept| kept.update(&lines, complete_from, now));
-        }
-        while lines.len() > LINES_MAX || lines.front().is_some_and(|(at, _)| !has_more && *at < now - RETAINED) {
-            complete_from = complete_from.max(lines.pop_front().map_or(last, |(at, _)| at));
-        }
-        match (has_more, is_over) {
-            (true, _) => {}
-            (false, true) => return Ok(()),
-            (false, false) => thread::park_timeout(defaults::DRAIN.to_duration()),
+    }
+
+    fn rest(&mut self, now: Nanos) {
+        self.kept.iter_mut().for_each(|kept| kept.update(&self.lines, self.complete_from, now));
+        while self.lines.front().is_some_and(|(at, _)| *at < now - RETAINED) {
+            self.drop_first();
         }
     }
 }
@@ -189,25 +162,15 @@ impl KeptSpans {
     }
 }
 
-/// What tracing adds to one wake-up: the median over pairs of batches, with and without it, in which two threads of one CPU
-/// wait for each other.
-fn wakeup_cost_ns(tracing: &Tracing) -> Result<i64, MeasureError> {
-    on_own_thread("cost", || {
-        let cpu = placement::allowed_cpus().first().copied();
-        placement::place(&EndSpec { cpu, ..EndSpec::SYSTEM })?;
-        let both = Barrier::new(2);
-        let batch = |on| {
-            // Without effect the cost is 0.
-            _ = tracing.turn(on);
-            let start = Monotonic.now();
-            (0..COST_ROUNDS).for_each(|_| _ = both.wait());
-            (Monotonic.now() - start).0
-        };
-        thread::scope(|scope| {
-            scope.spawn(|| (0..2 * COST_PAIRS * COST_ROUNDS).for_each(|_| _ = both.wait()));
-            let mut differences: Vec<i64> = (0..COST_PAIRS).map(|_| -batch(false) + batch(true)).collect();
-            differences.sort_unstable();
-            Ok(differences[COST_PAIRS / 2] / COST_ROUNDS as i64)
-        })
-    })
+/// When the peer had the probes of `spans`, on its clock, and the time around that is kept: those that meet are one.
+pub(super) fn at_peer(spans: &[SlowSpan]) -> Vec<(Nanos, Nanos)> {
+    let around = |(from, to)| (from - defaults::TRACED_BEFORE, to + defaults::TRACED_AFTER);
+    let mut each: Vec<(Nanos, Nanos)> = spans.iter().filter_map(SlowSpan::at_peer).map(around).collect();
+    each.sort_unstable();
+    each.dedup_by(|next, last| {
+        let meets = next.0 <= last.1;
+        last.1 = if meets { last.1.max(next.1) } else { last.1 };
+        meets
+    });
+    each
 }

@@ -13,6 +13,7 @@ use super::view::{ColumnView, Part, RemarkView, RowView, TableView};
 use crate::analysis::explain::{
     CommonCause, CommonTest, Explanation, HostDeviation, HostSignal, RanThen, StageShares, WatchedWakeups, WorstEpisode,
 };
+use crate::plan::Side;
 use crate::units::Nanos;
 use crate::units::human::{ABSENT, counted, grouped, percent, significant, span};
 
@@ -183,7 +184,7 @@ fn remarks(found: &Explanation, in_full: bool) -> Vec<RemarkView> {
 const SHOWN_OF_CPU: usize = 4;
 
 /// Tasks that are not named: what ran is what did not let those of latlab run.
-const NOT_INSTEAD: [&str; 3] = ["measure", "sleep", "latlab"];
+const NOT_INSTEAD: [&str; 4] = ["measure", "probes", "sleep", "latlab"];
 
 /// What ran the longest in the slowest stage of most of `traced`.
 fn longest(traced: &[&WorstEpisode]) -> Option<String> {
@@ -204,7 +205,8 @@ fn ran(all: &[RanThen]) -> String {
     };
     let cpu = |of: &[RanThen]| {
         let shown: Vec<String> = of.iter().take(SHOWN_OF_CPU).map(words).collect();
-        format!("CPU {}: {}", of[0].cpu, shown.join(", "))
+        let whose = if of[0].at == Side::Peer { "peer's " } else { "" };
+        format!("{whose}CPU {}: {}", of[0].cpu, shown.join(", "))
     };
     all.chunk_by(|one, next| one.cpu == next.cpu).map(cpu).collect::<Vec<_>>().join(" · ")
 }

@@ -11,9 +11,6 @@ use super::value::{self, Refusal, unusable};
 use crate::diagnostics::Failure;
 use crate::units::human::{meant, nearest};
 
-/// Names reserved for later versions, so that they are not reported as misspelled.
-const LATER: [&str; 3] = ["--stamps", "--trace", "--offload"];
-
 /// Options of other tools by command, and what has their meaning here.
 const OF_OTHER_TOOLS: [(&str, &str, &str); 10] = [
     ("ping", "-c", "`-n N` ends after N probes"),
@@ -48,9 +45,6 @@ pub(super) fn of(error: &clap::Error, typed: &[OsString], definition: &Command) 
 fn unknown_argument(context: Context, line: &[OsString], definition: &Command) -> Failure {
     let typed = context.one(ContextKind::InvalidArg);
     let name = typed.split('=').next().unwrap_or_default();
-    if LATER.contains(&name) {
-        return later(&format!("option `{name}`"), context);
-    }
     let failure = if typed.starts_with('-') {
         Failure::request(format!("there is no option `{typed}`"))
     } else {
@@ -125,12 +119,6 @@ fn missing(context: Context) -> Failure {
 fn unwanted_value(context: Context) -> Failure {
     let (option, value) = (context.option(), context.one(ContextKind::InvalidValue));
     Failure::request(format!("`{option}` takes no value, and `{value}` was given")).hint(format!("write `{option}`"))
-}
-
-fn later(what: &str, context: Context) -> Failure {
-    Failure::request(format!("the {what} is not in this version"))
-        .because(format!("this is latlab {}; it will come in a later version", env!("CARGO_PKG_VERSION")))
-        .hint(context.see_help())
 }
 
 fn bad_value(context: Context) -> Failure {

@@ -31,12 +31,15 @@ pub(super) fn trace(export: &Export<'_>, target: &mut OutputTarget<'_>) -> Resul
     }
     let recording = Recording::open(&run.path)?;
     let mut trace = TraceWriter::new(target)?;
+    let mut time = ReflectorTime::OneClock;
     if run.tables.contains(&RecordedTable::Probes) {
-        probes(export, run, &recording, &mut trace)?;
+        time = reflector_time(run, &recording)?;
+        probes(export, &time, &recording, &mut trace)?;
     }
     wakeups(export, &recording, &mut trace)?;
     executions(export, &recording, &mut trace)?;
-    cpus(&recording, &mut trace)?;
+    cpus(&recording, Side::Local, &ReflectorTime::OneClock, &mut trace)?;
+    cpus(&recording, Side::Peer, &time, &mut trace)?;
     host(export, &recording, &mut trace)?;
     Ok(trace.finish()?)
 }
@@ -122,11 +125,10 @@ fn both_ends(row: &ProbeRecord) -> Option<([i64; 2], [i64; 2])> {
 
 fn probes(
     export: &Export<'_>,
-    run: &ExportedRun,
+    time: &ReflectorTime,
     recording: &Recording,
     trace: &mut Trace<'_, '_>,
 ) -> Result<(), ExportBreak> {
-    let time = reflector_time(run, recording)?;
     let is_exact = matches!(time, ReflectorTime::OneClock);
     let mut sender = Lanes::new(trace, "sender")?;
     let mut reflector = Lanes::new(trace, if is_exact { "reflector" } else { "reflector (clock estimated)" })?;
@@ -207,9 +209,10 @@ fn executions(export: &Export<'_>, recording: &Recording, trace: &mut Trace<'_, 
     Ok(())
 }
 
-/// What each CPU ran around the slowest, and the interrupts in it.
-fn cpus(recording: &Recording, trace: &mut Trace<'_, '_>) -> Result<(), ExportBreak> {
-    let text = recording.trace().unwrap_or_default();
+/// What each CPU of a host ran around the slowest, and the interrupts in it.
+fn cpus(recording: &Recording, side: Side, time: &ReflectorTime, trace: &mut Trace<'_, '_>) -> Result<(), ExportBreak> {
+    let text = recording.trace(side).unwrap_or_default();
+    let whose = if side == Side::Peer { "peer's " } else { "" };
     let mut segments = KernelTrace::of(&text).segments;
     segments.sort_by_key(|segment| (segment.from_ns, segment.is_interrupt));
     let mut tracks: BTreeMap<(u16, bool), Track> = BTreeMap::new();
@@ -218,10 +221,10 @@ fn cpus(recording: &Recording, trace: &mut Trace<'_, '_>) -> Result<(), ExportBr
             Entry::Occupied(entry) => *entry.get(),
             Entry::Vacant(entry) => {
                 let what = if is_interrupt { "interrupts" } else { "ran" };
-                *entry.insert(trace.track(&format!("CPU {cpu} {what}"), None, TrackKind::Slices)?)
+                *entry.insert(trace.track(&format!("{whose}CPU {cpu} {what}"), None, TrackKind::Slices)?)
             }
         };
-        trace.slice(track, what, (from_ns, to_ns), &[], None)?;
+        trace.slice(track, what, (time.near(from_ns), time.near(to_ns)), &[], None)?;
     }
     Ok(())
 }

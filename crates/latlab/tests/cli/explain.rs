@@ -9,7 +9,7 @@ use std::time::Duration;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::harness::{Latlab, Running, check_schema, contains, wait_until};
+use crate::harness::{BINARY, Latlab, Running, check_schema, contains, wait_until};
 use crate::lab::privileged;
 use crate::processes::{below, signal};
 use crate::scheduling::precedence;
@@ -19,7 +19,11 @@ use crate::wakeup::keep_busy;
 use crate::wakeup_trace::can_trace;
 
 fn begun(home: &Path, line: &str) -> Running {
-    let running = Latlab::at(home).line(line).start();
+    recorded(home, Latlab::at(home).line(line).start())
+}
+
+/// `running`, when it has recorded probes.
+fn recorded(home: &Path, running: Running) -> Running {
     wait_until("probes were recorded", || spool_bytes(home) > 64 * 100);
     running
 }
@@ -76,14 +80,28 @@ fn a_stopped_reflector_is_found_at_the_peer() {
 
 #[test]
 fn a_busy_cpu_of_the_reflector_is_found_in_its_wake_up() {
+    expect_hog("local", "local");
+}
+
+#[test]
+fn a_busy_cpu_of_a_peer_is_found_in_the_trace_of_its_agent() {
+    if privileged() {
+        expect_hog(&format!("cmd:{BINARY} agent --stdio"), "peer");
+    }
+}
+
+/// Another thread takes the CPU of the reflector that `target` has, which the trace of that host shows.
+fn expect_hog(target: &str, at: &str) {
     if thread::available_parallelism().map_or(1, usize::from) < 2 {
         return skip("there is one CPU only");
     }
     let _precedence = precedence();
     let home = tempfile::tempdir().expect("a temporary directory");
     let trace = if can_trace() { " --trace" } else { "" };
-    let line = format!("ping -i 1ms -d 3s --warmup 0 --cpu 0 --peer-cpu 1 --stamps kernel{trace}");
-    let running = begun(home.path(), &line);
+    let lab = Latlab::at(home.path()).args(["ping", target, "--peer-addr", "127.0.0.1"]);
+    let lab = if at == "local" { Latlab::at(home.path()).line("ping") } else { lab };
+    let line = format!("-i 1ms -d 3s --warmup 0 --cpu 0 --peer-cpu 1 --stamps kernel{trace}");
+    let running = recorded(home.path(), lab.line(&line).start());
     let mut spans = Vec::new();
     for _ in 0..8 {
         let busy = keep_busy(1, Duration::from_millis(60));
@@ -107,8 +125,40 @@ fn a_busy_cpu_of_the_reflector_is_found_in_its_wake_up() {
         let ran = found["worst"].as_array().expect("episodes").iter().flat_map(|episode| episode["ran"].as_array());
         let hog =
             ran.flatten().filter(|ran| ran["what"] == "hog").max_by_key(|ran| ran["ns"].as_i64()).expect("it ran");
-        assert!((hog["cpu"] == 1) && hog["ns"].as_i64().expect("a time") > 30_000_000, "{found:#}");
+        assert_eq!((&hog["at"], &hog["cpu"]), (&at.into(), &1.into()), "{found:#}");
+        assert!(hog["ns"].as_i64().expect("a time") > 30_000_000, "{found:#}");
     }
+}
+
+#[test]
+fn a_peer_that_may_not_trace_leaves_the_trace_of_this_host() {
+    let Some(setpriv) = program("setpriv").filter(|_| privileged() && can_trace()) else { return };
+    let as_nobody = ["--reuid", "65534", "--regid", "65534", "--clear-groups", BINARY];
+    if !Command::new(setpriv).args(as_nobody).arg("--version").output().is_ok_and(|ran| ran.status.success()) {
+        return skip("the user `nobody` may not run the binary");
+    }
+    let target = format!("cmd:setpriv {} agent --stdio", as_nobody.join(" "));
+    let lab = Latlab::new().args(["ping", &target, "--peer-addr", "127.0.0.1"]);
+    let ran = lab.line("-i 1ms -n 300 --warmup 0 --trace --json").measured();
+    let document = ran.json();
+    let caveats = document["caveats"].as_array().expect("caveats");
+    let missing = caveats.iter().find(|one| one["code"] == "trace-missing").expect("said why");
+    assert!(missing["message"].as_str().expect("words").starts_with("the trace of the peer is missing: "), "{missing}");
+    let recording = only_recording(ran.directory());
+    assert!(recording.join("trace.txt").exists() && !recording.join("trace-peer.txt").exists());
+}
+
+#[test]
+fn the_probes_of_a_stream_are_traced_and_explained() {
+    if !can_trace() {
+        return;
+    }
+    let alone = Latlab::new().line("stream --trace").failure(2).stderr;
+    assert!(alone.contains("`--trace` needs `--probe`"), "{alone}");
+    let ran = Latlab::new().line("stream --rate 10Mbit/s -d 1s --warmup 0 --probe 1ms --trace").measured();
+    let found = explained(ran.directory());
+    assert_eq!((&found["kind"], &found["stages"][1]["name"]), (&"stream".into(), &"peer's process".into()));
+    assert!(only_recording(ran.directory()).join("trace.txt").exists());
 }
 
 #[test]

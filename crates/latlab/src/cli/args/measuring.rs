@@ -153,7 +153,7 @@ pub struct RemedyArgs {
     /// Tried are --fifo 80, --set governor=performance, --set cpu-dma-latency=0 and others, if this host allows them: each
     /// alone, and all together. A ping tries those that correct a finding of `latlab doctor`. `-d` and `-n` apply to each,
     /// divided into 9 runs in 3 blocks. Settings are restored after each run.
-    #[arg(long, conflicts_with = "gate")]
+    #[arg(long, conflicts_with_all = ["gate", "trace"])]
     pub try_remedies: bool,
 }
 
@@ -163,9 +163,9 @@ pub struct RemedyArgs {
 pub struct TraceArgs {
     /// Keep what the CPUs ran around the slowest 20, for `latlab explain` (root)
     ///
-    /// Switches, wake-ups and interrupts of this host, as the kernel's text in the recording. It costs about 1 us of each
-    /// wake-up, which the summary states.
-    #[arg(long, hide_short_help = true, conflicts_with = "try_remedies")]
+    /// Switches, wake-ups and interrupts of this host, and of a peer's that ssh: or cmd: reached as root. It costs about 1 us of
+    /// each wake-up, which the summary states. In a stream the slowest are its latency probes.
+    #[arg(long, hide_short_help = true)]
     pub trace: bool,
 }
 

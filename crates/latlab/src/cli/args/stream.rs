@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::{EndArgs, MeasuringArgs, PeerArgs};
+use super::{EndArgs, MeasuringArgs, PeerArgs, TraceArgs};
 use crate::cli::options::{AddressArgs, DdsArgs, XdpArgs};
 use crate::cli::value::{self, StreamRate, TypedTarget};
 use crate::plan::{Direction, SendMode, TransportKind, Warmup, defaults};
@@ -35,6 +35,8 @@ pub struct StreamArgs {
     pub dds: DdsArgs,
     #[command(flatten)]
     pub xdp: XdpArgs,
+    #[command(flatten)]
+    pub trace: TraceArgs,
     #[command(flatten)]
     pub measuring: MeasuringArgs,
 }

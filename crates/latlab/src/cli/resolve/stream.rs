@@ -4,7 +4,7 @@ use super::measuring::{self, rounds};
 use super::{Environment, MeasureJob};
 use crate::cli::args::{SearchArgs, StreamArgs, StreamStopArgs};
 use crate::cli::options::{KeySource, path};
-use crate::cli::value::{NO_PROBES, StreamRate, too_many, unusable};
+use crate::cli::value::{NO_PROBES, StreamRate, alone, too_many, unusable};
 use crate::diagnostics::Failure;
 use crate::plan::{
     Direction, Pace, PaceError, PacketSize, PathSpec, PingSpec, Plan, Protocol, RateSearchSpec, RunSpec, Schedule,
@@ -28,12 +28,17 @@ pub fn stream(typed: &StreamArgs, environment: &Environment) -> Result<MeasureJo
     let (here, peer) = typed.ends.ends(typed.peer.peer_cpu, &target, cores);
     let streams = streams(typed, &target)?;
     let search = streams.first().and_then(|stream| stream.search.as_ref());
+    if typed.trace.trace && streams[0].probes.is_none() {
+        let cause = "it is kept around the slowest latency probes during the stream";
+        return Err(alone("--trace", "--probe", cause, "`--probe 1ms` sends one every millisecond"));
+    }
     let base = measuring::run(&typed.measuring, Work::Stream(streams[0].clone()), target)?;
     let base = RunSpec {
         stop: stop(&typed.lasting, search),
         warmup: warmup(&typed.lasting, search),
         here,
         peer,
+        trace: typed.trace.trace,
         authenticated: key != KeySource::None,
         judging: judging(typed, base.judging.clone()),
         ..base
