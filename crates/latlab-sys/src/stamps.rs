@@ -136,4 +136,26 @@ mod tests {
             assert_eq!(next_transmitted(near.as_fd()), None);
         }
     }
+
+    #[test]
+    fn an_error_queue_that_overflows_loses_stamps_and_mistakes_none() {
+        let [near, far] = [0; 2].map(|_| UdpSocket::bind("127.0.0.1:0").expect("a port"));
+        near.connect(far.local_addr().expect("an address")).expect("connected");
+        socket::set(near.as_fd(), libc::SOL_SOCKET, libc::SO_RCVBUF, &4_608_i32).expect("a small buffer");
+        request(near.as_fd(), true).expect("stamps");
+        let mut left = Vec::new();
+        for _ in 0..200 {
+            left.push(realtime_ns());
+            near.send(b"probe").expect("sent");
+        }
+        left.push(realtime_ns());
+        let stamps: Vec<TransmitStamp> = std::iter::from_fn(|| next_transmitted(near.as_fd())).collect();
+        assert!((1..200).contains(&stamps.len()), "{}", stamps.len());
+        for TransmitStamp { number, realtime_ns, .. } in stamps {
+            let number = number as usize;
+            assert!((left[number]..=left[number + 1]).contains(&realtime_ns), "{number}");
+        }
+        near.send(b"probe").expect("sent");
+        assert_eq!(next_transmitted(near.as_fd()).map(|stamp| stamp.number), Some(200));
+    }
 }
