@@ -30,7 +30,7 @@ pub(super) fn table(table: &TableView) -> Markup {
     boxed(
         &table.title,
         html! {
-            table.figures style={ "--columns:" (width(&columns, shown)) } {
+            table.figures style={ "--columns:" (width(&columns, &aligned, shown)) } {
                 @if !table.title.is_empty() || !table.note.is_empty() {
                     caption { strong { (words(&table.title)) } " " span.note { (words(&table.note)) } }
                 }
@@ -64,15 +64,16 @@ pub(super) fn table(table: &TableView) -> Markup {
     )
 }
 
-/// The characters of the widest row, with two between columns; texts of cells are broken.
-fn width(columns: &[&ColumnView], shown: &[(usize, &RowView)]) -> usize {
-    let of_column = |column: &&ColumnView| {
-        let texts = shown.iter().filter_map(|(number, _)| column.cells.get(*number)).chain([&column.heading]);
-        texts.map(|text| human::columns(text).min(if column.is_words { LONG } else { usize::MAX })).max().unwrap_or(0)
-            + 2
+/// The characters of the widest row, with two between columns; texts of cells are broken, figures padded.
+fn width(columns: &[&ColumnView], aligned: &[CellAlignment], shown: &[(usize, &RowView)]) -> usize {
+    let of_column = |(column, aligned): (&&ColumnView, &CellAlignment)| {
+        let padded = |text: &String| human::columns(text) + aligned.pad(text).map_or(0, |pad| pad.len());
+        let texts = shown.iter().filter_map(|(number, _)| column.cells.get(*number)).map(padded);
+        let widest = texts.chain([human::columns(&column.heading)]).max().unwrap_or(0);
+        2 + widest.min(if column.is_words { LONG } else { usize::MAX })
     };
     let labels = shown.iter().map(|(_, row)| human::columns(&label(row)) + 2).max().unwrap_or(0);
-    labels + columns.iter().map(of_column).sum::<usize>()
+    labels + columns.iter().zip(aligned).map(of_column).sum::<usize>()
 }
 
 fn label(row: &RowView) -> String {
@@ -116,18 +117,21 @@ impl CellAlignment {
         CellAlignment { fraction, has_parentheses, is_words: column.is_words }
     }
 
-    /// A cell with the padding that the style sheet writes invisibly behind it, which is neither read nor copied.
-    fn cell(&self, text: &str) -> Markup {
-        if self.is_words {
-            return html! { td.words.long[human::columns(text) > LONG] { (words(text)) } };
-        }
+    /// The padding that the style sheet writes invisibly behind `text`, which is neither read nor copied.
+    fn pad(&self, text: &str) -> Option<String> {
         let missing = behind_point(text).map(|own| match (own, self.fraction) {
             (0, fraction @ 1..) => format!(".{}", "0".repeat(fraction - 1)),
             (own, fraction) => "0".repeat(fraction.saturating_sub(own)),
         });
         let closing = if self.has_parentheses && !is_parenthesised(text) { ")" } else { "" };
-        let pad = missing.map(|missing| missing + closing).filter(|pad| !pad.is_empty());
-        html! { td data-pad=[pad] { (words(text)) } }
+        missing.map(|missing| missing + closing).filter(|pad| !pad.is_empty() && !self.is_words)
+    }
+
+    fn cell(&self, text: &str) -> Markup {
+        if self.is_words {
+            return html! { td.words.long[human::columns(text) > LONG] { (words(text)) } };
+        }
+        html! { td data-pad=[self.pad(text)] { (words(text)) } }
     }
 }
 

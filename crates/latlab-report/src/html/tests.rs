@@ -102,6 +102,7 @@ fn decimal_points_and_parentheses_are_aligned() {
     let rows = [("a", false), ("", true), ("b", false), ("c", false), ("d", false)];
     let page = of_parts(vec![Part::Table(table("t", &rows, &["48.71", "±0.2", "(5)", "none", "1210"]))]);
     for expected in [
+        "style=\"--columns:13\"",
         "<td data-pad=\")\">48.71</td>",
         "<td data-pad=\"0)\">±0.2</td>",
         "<td data-pad=\".00\">(5)</td>",
