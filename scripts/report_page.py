@@ -43,7 +43,7 @@ VIEW = "figure => figure.querySelector('svg.area').getAttribute('viewBox')"
 SHOWN = "series => getComputedStyle(series).display !== 'none' && getComputedStyle(series).visibility !== 'hidden'"
 OVERFLOW = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 # Tables of results, and cells of them, that are wider than their boxes.
-CUT = """most => [...document.querySelectorAll('#results .scroll')].slice(0, most)
+CUT = """most => [...document.querySelectorAll(':is(#results, #one-way) .scroll')].slice(0, most)
     .flatMap(table => [table, ...table.querySelectorAll('th, td')]).filter(each => each.checkVisibility() && each.scrollWidth > each.clientWidth + 1).map(each => each.innerText.slice(0, 60))"""
 # Alone on their pages, without what has the colours of their series.
 PLOTS_ALONE = """@media print {

@@ -60,6 +60,7 @@ check recipe '{"forest": {"interval": 3}, "tail": {"line": 7, "band": 7}, "perce
 check several '{"page": {"figures": 3}, "tail": {"line": 2, "dot": 200}, "percentiles": {"line": 2}}' "$recordings/good/closed" "$recordings/good/scheduled"
 check hostile '{"tail": {"line": 1, "dot": 100}, "percentiles": {"line": 1}, "over-time": {"cell": 279, "dot": 6},
     "host-busy": {"line": 2}, "host-frequency": {"line": 2}}' "$work/hostile"
+check one-way '{"page": {"text": "backward 5.39 ± 15 µs; the bound is larger than the difference"}}' "$recordings/forms/far" --one-way
 # One probe has no plots.
 check one '{"page": {"figures": 0, "text": "Plots are missing: there is one probe."}}' "$work/one"
 # Five lost probes, and no delay.

@@ -111,7 +111,9 @@ fn tables(summaries: &[Summary], names: &[String], showing: Showing) -> Vec<Tabl
     tables.extend(summaries.iter().zip(names).filter_map(|(summary, name)| by_cpu(summary, name)));
     tables.extend(summaries.iter().zip(names).filter_map(|(summary, name)| windows(summary, name)));
     tables.extend(summaries.iter().zip(names).filter_map(|(summary, name)| rare_levels::table(summary, name)));
-    tables.extend(summaries.iter().zip(names).filter_map(|(summary, name)| one_way::table(summary, name)));
+    if !showing.wide {
+        tables.extend(summaries.iter().zip(names).filter_map(|(summary, name)| one_way::table(summary, name)));
+    }
     if summaries.iter().all(|one| one.kind == Kind::Command) {
         say_failed(&mut tables);
     }

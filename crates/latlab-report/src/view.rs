@@ -10,7 +10,8 @@ pub struct Showing {
     pub half: bool,
     /// True to show every metric of the summary, not only the usual ones.
     pub every_metric: bool,
-    /// True to show minimum, mean, standard deviation and intervals of several runs too: a page has the space.
+    /// True on a page, which has the space for minimum, mean, standard deviation and intervals of several runs too, and a section
+    /// for the delays of each way.
     pub wide: bool,
     /// True if the recordings are kept; paths of deleted recordings are not shown.
     pub kept: bool,

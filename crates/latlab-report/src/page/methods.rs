@@ -28,6 +28,7 @@ fn has(input: &PageInput<'_>, what: &str) -> bool {
         "comparison" => input.comparisons.is_some(),
         "several runs" => runs.len() > 1,
         "plots" => !input.figures.is_empty(),
+        "one way" => runs.iter().any(|summary| summary.one_way.is_some()),
         "loads" => runs.iter().any(|summary| !summary.loads.is_empty()),
         _ => !runs.is_empty(),
     }

@@ -15,9 +15,10 @@ use super::experiment::{other_results, published_parts};
 use super::html::{PageSection, PageView};
 use super::loads::loads_table;
 use super::over_runs::TableRow;
+use super::quantiles::explain_marks;
 use super::summary_view::{self, condition_tables, heading_and_tables, names_on_page, recordings};
 use super::view::{CaveatView, Part, TableView, TextBlock};
-use super::{comparison, explain, gates, remarks};
+use super::{comparison, explain, gates, one_way, remarks};
 use crate::analysis::Summary;
 use crate::analysis::experiment::PublishedResults;
 use crate::analysis::explain::Explanation;
@@ -47,6 +48,7 @@ pub fn page_view(input: PageInput<'_>) -> PageView {
         sections: vec![
             section("results", "Results", results(&input, &conditions, of_runs)),
             section("comparison", "Comparison", compared),
+            section("one-way", "One-way delay", each_way(&input, &names)),
             section("plots", "Plots", plots(&input)),
             section("slow", "Why it was slow", slow(&input, &names)),
             section("caveats", "Caveats", vec![Part::Caveats(caveats(&input, &names, of_comparison))]),
@@ -107,6 +109,20 @@ fn plots(input: &PageInput<'_>) -> Vec<Part> {
     let notes =
         metric.filter(|_| !input.figures.is_empty()).into_iter().chain(sentences::without_plots(input.summaries));
     std::iter::once(Part::Notes(notes.collect())).chain(input.figures.iter().cloned().map(Part::Figure)).collect()
+}
+
+/// The delays of each way of the only run, or those of several runs to be opened.
+fn each_way(input: &PageInput<'_>, names: &[String]) -> Vec<Part> {
+    let part = |(summary, name): (&Summary, &String)| {
+        let mut table = one_way::table(summary, name)?;
+        explain_marks(std::slice::from_mut(&mut table));
+        Some(match input.summaries {
+            _ if table.rows.is_empty() => Part::Notes(vec![table.title]),
+            [_] => Part::Table(table),
+            _ => Part::Details(std::mem::replace(&mut table.title, name.clone()), vec![Part::Table(table)]),
+        })
+    };
+    input.summaries.iter().zip(names).filter_map(part).collect()
 }
 
 /// The explanation of the only run, or those of several runs to be opened.

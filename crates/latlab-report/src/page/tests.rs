@@ -15,10 +15,11 @@ use crate::analysis::{SummaryOptions, summarise};
 use crate::facts::{CommandLine, HostFacts};
 use crate::html;
 use crate::metric::Metric;
-use crate::plan::Side;
+use crate::plan::{Side, Target};
 use crate::plots::{PlotCondition, PlotInput, figures};
 use crate::probe::Fate;
 use crate::recording::manifest::EndFacts;
+use crate::report_view;
 use crate::stats::{Bucket, Interval};
 use crate::units::Nanos;
 use crate::view::Showing;
@@ -397,4 +398,33 @@ fn a_page_says_why_its_runs_were_slow() {
     // Of many runs none is explained.
     let view = page_view(PageInput { explanations: &[None, None], ..input_of(&summaries) });
     assert!(section(&view, "slow").is_empty());
+}
+
+/// A run of so many probes to a host with another clock, with the delays of each way.
+fn both_ways(probes: usize) -> Summary {
+    let mut source = source((0..probes).map(|_| 40));
+    source.manifest.spec.target = Target::Ssh { host: "pi3".into() };
+    let options = SummaryOptions { one_way: true, ..SummaryOptions::of(&source.manifest.spec) };
+    summarise(&source, &options).expect("rows in memory")
+}
+
+#[test]
+fn the_delays_of_each_way_have_a_section_with_the_table_of_the_text() {
+    let runs = [both_ways(200)];
+    let view = page_of(&runs, &[], None);
+    let [table] = tables(section(&view, "one-way"))[..] else { panic!("{view:?}") };
+    assert!(table.title.ends_with("; the bound is larger than the difference"), "{}", table.title);
+    let text = report_view(&runs, Showing::default());
+    let of_text = tables(&text);
+    assert_eq!(of_text.last().map(|own| (&own.title, &own.groups)), Some((&table.title, &table.groups)));
+    assert_eq!(tables(section(&view, "results")).len(), of_text.len() - 1);
+    assert!(notes(section(&view, "methods")).concat().contains("A delay of one way is "));
+    let few = page_of(&[both_ways(20)], &[], None);
+    assert!(notes(section(&few, "one-way")).concat().starts_with("one way: not known: "));
+    let mut several = [runs[0].clone(), both_ways(20), summary(&source([40, 41]))];
+    several[1].recording = "x/20261121T021500Z-ping-7f3a".into();
+    let view = page_of(&several, &[], None);
+    let [Part::Details(title, parts), Part::Notes(_)] = section(&view, "one-way") else { panic!("{view:?}") };
+    assert!(title.ends_with(&format!(" · {}", table.title)) && !tables(parts)[0].title.is_empty(), "{title}");
+    assert!(!html::page(&page_of(&several[2..], &[], None)).contains("One-way delay"));
 }

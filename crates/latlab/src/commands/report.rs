@@ -10,6 +10,7 @@ use super::compare::CompareJob;
 use super::observation_groups::settle_directory;
 use super::observation_groups::{self, FoundRecordings, PathGroup};
 use super::output_file::OutputTarget;
+use super::summary::NEEDS_BOTH_STAMPS;
 use super::{Outcome, compare, measure_and_report};
 use crate::analysis::comparison::{Comparisons, RunGroup, parse_estimand};
 use crate::analysis::distribution::{RunDistribution, StreamRates, distribution};
@@ -40,6 +41,9 @@ use crate::units::human::{counted, nearest};
 pub(super) fn run(job: &ReportJob, command_line: &CommandLine, console: &Console) -> Result<Outcome, Failure> {
     let found = found(job, console)?;
     let runs = read_runs(&found, job, console)?;
+    if job.one_way && runs.summaries.iter().all(|one| one.one_way.is_none()) {
+        console.note(&format!("{NEEDS_BOTH_STAMPS}: it changes nothing here"));
+    }
     let figures = figures_of(&found, runs.distributions);
     let several = counted(runs.facts.len(), "recording");
     let document = match &job.figure {
@@ -373,7 +377,7 @@ fn read_run(path: &Path, count: usize, metric: Option<Metric>, job: &ReportJob) 
     let judging = job.judging.over(&manifest.spec.judging)?;
     let half = judging.half;
     let metrics = measure_and_report::metrics(false).into_iter().chain([metric]).collect();
-    let options = SummaryOptions { judging, intervals: count <= RUNS_WITH_INTERVALS, metrics, one_way: false };
+    let options = SummaryOptions { judging, intervals: count <= RUNS_WITH_INTERVALS, metrics, one_way: job.one_way };
     let summary = Summary { metric, ..summarise(&recording, &options)? };
     let explanation = if count <= RUNS_WITH_INTERVALS { explain(&recording, defaults::WORST_EPISODES)? } else { None };
     let page = RunOnPage { summary, explanation, facts: ReportedRun::of(manifest), half };

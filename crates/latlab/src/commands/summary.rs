@@ -91,6 +91,9 @@ pub(super) fn run(typed: &SummaryArgs, console: &Console) -> Result<Outcome, Fai
     with_gates(Ok(summary_outcome(&summaries)), gated)
 }
 
+/// Of what `--one-way` is.
+pub(super) const NEEDS_BOTH_STAMPS: &str = "`--one-way` is of probes with stamps of both ends";
+
 /// Names the options that were typed and change nothing of any of `summaries`, as of a run that has no such figures.
 fn note_unused(typed: &SummaryArgs, summaries: &[Summary], console: &Console) {
     let has_instants = |one: &Summary| matches!(one.kind, Kind::Ping | Kind::Wakeup | Kind::Command);
@@ -101,7 +104,7 @@ fn note_unused(typed: &SummaryArgs, summaries: &[Summary], console: &Console) {
         (judging.window.is_some(), has_instants, "`--window` divides runs of `ping`, `wakeup` and `command`"),
         (judging.deadline.is_some(), |one| one.deadline.is_some(), "`--deadline` is not of streams"),
         (typed.extremes, |one| one.extremes.is_some(), "`--extremes` is of round trips, wake-ups and imported values"),
-        (typed.one_way, |one| one.one_way.is_some(), "`--one-way` is of probes with stamps of both ends"),
+        (typed.one_way, |one| one.one_way.is_some(), NEEDS_BOTH_STAMPS),
         (judging.half, has_round_trips, "`--half` is of round trips"),
     ];
     for (is_typed, has_effect, what) in options {

@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::harness::{Finished, Latlab, empty};
+use crate::harness::{Finished, Latlab, contains, empty};
 use crate::hostile::{copy_directory, testdata};
 use crate::sealed::write_manifest;
 
@@ -75,6 +75,18 @@ fn a_page_of_a_recording_has_its_parts_in_order_and_asks_for_nothing() {
     let asks = ["<link", "<img", "<iframe", "@import", "url(", " src="];
     asks.iter().for_each(|asked| assert!(!page.contains(asked), "{asked}"));
     assert!(page.len() < 2_000_000, "{} bytes", page.len());
+}
+
+#[test]
+fn the_delays_of_each_way_are_on_the_page_if_asked() {
+    let page = written(lab_with("recordings/forms/far", "far"), "report far --one-way", "far.html");
+    for part in [">One-way delay</h2>", "backward 5.39 ± 15 µs; the bound is larger than the difference"] {
+        assert!(page.contains(part), "{part}");
+    }
+    let plain = written(lab_with("recordings/forms/far", "far"), "report far", "far.html");
+    assert!(!plain.contains("One-way delay") && !plain.contains("A delay of one way"));
+    let stream = lab_with("recordings/old/1.4-stream", "x").line("report x --one-way");
+    stream.stderr(contains("`--one-way` is of probes with stamps of both ends: it changes nothing here")).success();
 }
 
 #[test]

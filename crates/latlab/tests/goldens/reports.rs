@@ -83,6 +83,7 @@ report closed --metric rond_trip_delay
 report closed --figure tail --metric response_time
 report closed --figure tail -o tail.png
 report closed --figure tail --format png
+report closed --figure tail --one-way
 write closed.html mine
 report closed
 report closed -o .

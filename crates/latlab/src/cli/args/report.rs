@@ -22,6 +22,9 @@ pub struct ReportArgs {
     pub metric: Option<String>,
     #[command(flatten)]
     pub judging: JudgingArgs,
+    /// Show the delays there and back with a bound
+    #[arg(long, conflicts_with = "figure")]
+    pub one_way: bool,
     #[command(flatten)]
     pub writing: WritingArgs,
     #[command(flatten)]

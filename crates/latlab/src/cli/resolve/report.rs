@@ -18,6 +18,8 @@ pub struct ReportJob {
     pub metric: Option<String>,
     /// Quantiles, deadline and windows of the summaries.
     pub judging: JudgingArgs,
+    /// True to show the delays of each way.
+    pub one_way: bool,
     /// The only figure to be written; `None` for the whole page.
     pub figure: Option<FigureRequest>,
     /// Where the page or picture is written.
@@ -63,6 +65,7 @@ pub fn report(typed: &ReportArgs) -> Result<ReportJob, Failure> {
         sources,
         metric: typed.metric.clone(),
         judging: typed.judging.clone(),
+        one_way: typed.one_way,
         figure,
         destination,
         force: writing.force,
