@@ -10,7 +10,6 @@ use crate::formats::import::LogFormat;
 use crate::plan::defaults;
 use crate::units::human::TimeUnit;
 
-/// `latlab check-published`.
 #[derive(Clone, Debug, Args)]
 pub struct CheckPublishedArgs {
     /// The raw data: a recording, a log of another tool, a file of numbers, or - for standard input

@@ -9,7 +9,6 @@ use crate::analysis::comparison::Lines;
 use crate::cli::value::{self, Confidence, Delimiters, NamedGlob};
 use crate::plan::{Kind, defaults};
 
-/// `latlab compare`.
 #[derive(Clone, Debug, Default, Args)]
 pub struct CompareArgs {
     /// An experiment's directory, recordings, files of numbers, or - for standard input
@@ -184,7 +183,6 @@ pub enum FormatWord {
     Csv,
 }
 
-/// `latlab summary`.
 #[derive(Clone, Debug, Args)]
 pub struct SummaryArgs {
     /// Recordings, stores or experiments: directories, or names or short ids in the store

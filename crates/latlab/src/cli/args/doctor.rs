@@ -7,7 +7,6 @@ use clap::Args;
 use super::{EndArgs, JsonArgs, PeerArgs, VerbosityArgs};
 use crate::cli::value::{self, TypedTarget};
 
-/// `latlab doctor`.
 #[derive(Clone, Debug, Args)]
 #[command(mut_arg("cpu", |cpu| cpu.help("Pin the measuring thread to CPU N [default: any]")))]
 pub struct DoctorArgs {

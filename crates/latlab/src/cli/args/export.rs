@@ -10,7 +10,6 @@ use crate::plan::Kind;
 use crate::recording::RecordedTable;
 use crate::units::human::TimeUnit;
 
-/// `latlab export`.
 #[derive(Clone, Debug, Args)]
 pub struct ExportArgs {
     /// Recordings, stores or experiments: directories, or names or short ids in the store

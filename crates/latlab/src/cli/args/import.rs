@@ -10,7 +10,6 @@ use crate::formats::import::LogFormat;
 use crate::metric::Metric;
 use crate::units::human::TimeUnit;
 
-/// `latlab import`.
 #[derive(Clone, Debug, Args)]
 pub struct ImportArgs {
     /// Log of another tool, or - for standard input

@@ -307,7 +307,6 @@ pub struct LoadArgs {
     pub load: Vec<Option<LoadSpec>>,
 }
 
-/// `latlab load`.
 #[derive(Clone, Debug, Args)]
 pub struct HoldArgs {
     /// The other end of a network load; other loads need none [default: local]

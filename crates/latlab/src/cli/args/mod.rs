@@ -125,7 +125,6 @@ pub enum Command {
     },
 }
 
-/// `latlab keygen`.
 #[derive(Clone, Debug, Args)]
 pub struct KeygenArgs {
     /// New file; an existing one is not changed
@@ -133,7 +132,6 @@ pub struct KeygenArgs {
     pub file: PathBuf,
 }
 
-/// `latlab agent`.
 #[derive(Clone, Copy, Debug, Args)]
 pub struct AgentArgs {
     /// Use standard input and output; required
@@ -141,7 +139,6 @@ pub struct AgentArgs {
     pub stdio: bool,
 }
 
-/// `latlab list`.
 #[derive(Clone, Debug, Args)]
 pub struct ListArgs {
     #[command(flatten)]
@@ -225,7 +222,6 @@ pub enum SortKey {
     State,
 }
 
-/// `latlab completions`.
 #[derive(Clone, Debug, Args)]
 pub struct CompletionsArgs {
     /// The shell
@@ -233,7 +229,6 @@ pub struct CompletionsArgs {
     pub shell: Shell,
 }
 
-/// `latlab man`.
 #[derive(Clone, Debug, Args)]
 pub struct ManArgs {
     /// The command whose page is printed [default: the page of latlab]
@@ -244,7 +239,6 @@ pub struct ManArgs {
     pub output: Option<PathBuf>,
 }
 
-/// `latlab help`.
 #[derive(Clone, Debug, Args)]
 pub struct HelpArgs {
     /// The command to explain [default: latlab as a whole]

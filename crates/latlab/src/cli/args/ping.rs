@@ -6,7 +6,6 @@ use super::{EndArgs, MeasuringArgs, PeerArgs, ProbeArgs, RemedyArgs, ScheduleArg
 use crate::cli::options::{DdsArgs, PathArgs, XdpArgs};
 use crate::cli::value::{self, TypedTarget, WakeupsBeside};
 
-/// `latlab ping`.
 #[derive(Clone, Debug, Args)]
 pub struct PingArgs {
     /// `local`, `lab`, HOST[:PORT], ssh:HOST or cmd:COMMAND [default: local, port 9862]

@@ -6,7 +6,6 @@ use clap::{Args, ValueEnum};
 
 use super::{GroupingArgs, JudgingArgs, VerbosityArgs};
 
-/// `latlab report`.
 #[derive(Clone, Debug, Args)]
 pub struct ReportArgs {
     /// Recordings, an experiment or stores: directories, or names or short ids in the store

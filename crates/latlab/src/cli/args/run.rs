@@ -10,7 +10,6 @@ use crate::cli::value;
 use crate::plan::defaults;
 use crate::units::Nanos;
 
-/// `latlab run`.
 #[derive(Clone, Debug, Args)]
 #[command(
     override_usage = "latlab run [OPTIONS] FILE|RECIPE|DIR [TARGET]\n       latlab run [OPTIONS] --ab A B [-- COMMAND]"
@@ -152,7 +151,6 @@ pub struct ResumeArgs {
     pub print_unit: bool,
 }
 
-/// `latlab recipes`.
 #[derive(Clone, Debug, Args)]
 #[command(override_usage = "latlab recipes [OPTIONS] [[show] NAME]")]
 pub struct RecipesArgs {

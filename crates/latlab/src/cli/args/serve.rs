@@ -11,7 +11,6 @@ use crate::plan::TransportKind;
 use crate::session::ReflectorLimits;
 use crate::units::Nanos;
 
-/// `latlab serve`.
 #[derive(Clone, Debug, Args)]
 // the options of a measuring end; what their help says about measuring and the other end is replaced
 #[command(

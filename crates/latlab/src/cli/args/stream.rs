@@ -8,7 +8,6 @@ use crate::cli::value::{self, StreamRate, TypedTarget};
 use crate::plan::{Direction, SendMode, TransportKind, Warmup, defaults};
 use crate::units::Nanos;
 
-/// `latlab stream`.
 #[derive(Clone, Debug, Args)]
 pub struct StreamArgs {
     /// `local`, `lab`, HOST[:PORT], ssh:HOST or cmd:COMMAND [default: local, port 9862]

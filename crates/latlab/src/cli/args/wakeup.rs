@@ -7,7 +7,6 @@ use crate::cli::value;
 use crate::plan::{Via, WakeupCpus, defaults};
 use crate::units::Nanos;
 
-/// `latlab wakeup`.
 #[derive(Clone, Debug, Args)]
 pub struct WakeupArgs {
     #[command(flatten)]
