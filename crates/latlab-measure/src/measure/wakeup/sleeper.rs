@@ -12,16 +12,13 @@ use crate::units::{Nanos, SenderClock, Stamp};
 
 /// A method of sleeping. A signal ends a sleep early with the error `Interrupted`.
 pub trait Sleeper {
-    /// Sleeps until `due`; returns at once if `due` is past.
-    fn until(&mut self, due: Stamp<SenderClock>) -> io::Result<()>;
+    /// Sleeps until `due`; returns at once if `due` is past. By default for the span until then: some calls take no instant.
+    #[inline]
+    fn until(&mut self, due: Stamp<SenderClock>) -> io::Result<()> {
+        self.span(due - Monotonic.now())
+    }
     /// Sleeps for `span` from now on.
     fn span(&mut self, span: Nanos) -> io::Result<()>;
-}
-
-/// The span from now until `due`, for calls that take a span only.
-#[inline]
-fn rest(due: Stamp<SenderClock>) -> Nanos {
-    due - Monotonic.now()
 }
 
 /// `span` in units of `unit`, rounded up, since a shorter sleep would end too early.
@@ -57,10 +54,6 @@ pub struct Nanosleep;
 
 impl Sleeper for Nanosleep {
     #[inline]
-    fn until(&mut self, due: Stamp<SenderClock>) -> io::Result<()> {
-        self.span(rest(due))
-    }
-    #[inline]
     fn span(&mut self, span: Nanos) -> io::Result<()> {
         sleep::nanosleep(span.0)
     }
@@ -72,10 +65,6 @@ pub struct SelectSleep;
 
 impl Sleeper for SelectSleep {
     #[inline]
-    fn until(&mut self, due: Stamp<SenderClock>) -> io::Result<()> {
-        self.span(rest(due))
-    }
-    #[inline]
     fn span(&mut self, span: Nanos) -> io::Result<()> {
         sleep::select_nothing(rounded_up(span, Nanos::from_micros(1)))
     }
@@ -86,10 +75,6 @@ impl Sleeper for SelectSleep {
 pub struct PollSleep;
 
 impl Sleeper for PollSleep {
-    #[inline]
-    fn until(&mut self, due: Stamp<SenderClock>) -> io::Result<()> {
-        self.span(rest(due))
-    }
     #[inline]
     fn span(&mut self, span: Nanos) -> io::Result<()> {
         sleep::poll_nothing(millis(span))
@@ -108,10 +93,6 @@ impl EpollSleep {
 }
 
 impl Sleeper for EpollSleep {
-    #[inline]
-    fn until(&mut self, due: Stamp<SenderClock>) -> io::Result<()> {
-        self.span(rest(due))
-    }
     #[inline]
     fn span(&mut self, span: Nanos) -> io::Result<()> {
         sleep::epoll_nothing(self.0.as_fd(), millis(span))
