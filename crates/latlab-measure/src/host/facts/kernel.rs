@@ -58,7 +58,7 @@ pub(super) fn memory(root: &HostRoot, known: &mut FactReader) -> MemoryFacts {
         free_bytes: known.fact("memory.free_bytes", || bytes(root, "MemFree")),
         swap_bytes: known.fact("memory.swap_bytes", || bytes(root, "SwapTotal")),
         swap_free_bytes: known.fact("memory.swap_free_bytes", || bytes(root, "SwapFree")),
-        major_faults: known.fact("memory.major_faults", || major_faults(root)),
+        major_faults: known.fact("memory.major_faults", || count(root, "proc/vmstat", "pgmajfault")),
     }
 }
 
@@ -68,10 +68,11 @@ fn bytes(root: &HostRoot, key: &str) -> Result<u64, String> {
     kib.map(|kib| kib * 1024).ok_or_else(|| format!("/proc/meminfo states no {key}"))
 }
 
-fn major_faults(root: &HostRoot) -> Result<u64, String> {
-    let text = root.text("proc/vmstat")?;
-    let count = text.lines().find_map(|line| line.strip_prefix("pgmajfault ")?.trim().parse().ok());
-    count.ok_or_else(|| "/proc/vmstat states no pgmajfault".into())
+/// The count on the line of `file` that begins with `key`.
+fn count(root: &HostRoot, file: &str, key: &str) -> Result<u64, String> {
+    let text = root.text(file)?;
+    let count = text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(' ')?.trim().parse().ok());
+    count.ok_or_else(|| format!("/{file} states no {key}"))
 }
 
 pub(super) fn counters(root: &HostRoot, known: &mut FactReader) -> CounterFacts {
@@ -85,16 +86,10 @@ pub(super) fn counters(root: &HostRoot, known: &mut FactReader) -> CounterFacts 
     }
     CounterFacts {
         cpu_ticks: known.fact("counters.cpu_ticks", || cpu_ticks(root)),
-        context_switches: known.fact("counters.context_switches", || context_switches(root)),
+        context_switches: known.fact("counters.context_switches", || count(root, "proc/stat", "ctxt")),
         interrupts,
         softirqs: known.fact("counters.softirqs", || softirqs(root)),
     }
-}
-
-fn context_switches(root: &HostRoot) -> Result<u64, String> {
-    let text = root.text("proc/stat")?;
-    let count = text.lines().find_map(|line| line.strip_prefix("ctxt ")?.trim().parse().ok());
-    count.ok_or_else(|| "/proc/stat states no ctxt".into())
 }
 
 /// `/proc/interrupts`: a header of CPUs, then for each interrupt its name, its counts and its source.
