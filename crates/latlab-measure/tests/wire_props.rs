@@ -17,7 +17,7 @@ use stage::{NEVER, Stage, key, wishes};
 
 /// Random bytes that often begin like a message, so that parsers read beyond the first byte.
 fn datagrams() -> impl Strategy<Value = Vec<u8>> {
-    let heads = MessageType::ALL.map(|message| message as u8).to_vec();
+    let heads: Vec<u8> = (0..=u8::MAX).filter(|byte| MessageType::of(&[*byte]).is_ok()).collect();
     let lengths = prop_oneof![
         0..300usize,
         Just(COOKIE_BYTES),

@@ -49,22 +49,6 @@ pub enum MessageType {
 }
 
 impl MessageType {
-    pub const ALL: [MessageType; 13] = [
-        MessageType::Hello,
-        MessageType::Cookie,
-        MessageType::Open,
-        MessageType::Accept,
-        MessageType::Refuse,
-        MessageType::Close,
-        MessageType::Report,
-        MessageType::Probe,
-        MessageType::Answer,
-        MessageType::Data,
-        MessageType::Down,
-        MessageType::Poll,
-        MessageType::Tally,
-    ];
-
     /// The type of a datagram, by its first byte.
     ///
     /// # Errors
@@ -156,14 +140,13 @@ mod tests {
 
     #[test]
     fn the_first_byte_is_the_type_and_its_parity_the_direction() {
-        for message in MessageType::ALL {
-            assert_eq!(MessageType::of(&[message as u8]), Ok(message));
-        }
         assert_eq!(MessageType::of(&[]), Err(Malformed::Length));
         assert_eq!(MessageType::of(&[0]), Err(Malformed::Type));
-        let replies = MessageType::ALL.into_iter().filter(|message| message.is_reply()).collect::<Vec<_>>();
+        let known = || (0..=u8::MAX).filter_map(|byte| Some((byte, MessageType::of(&[byte]).ok()?)));
+        assert!(known().all(|(byte, message)| message as u8 == byte));
+        let replies = known().map(|(_, message)| message).filter(|message| message.is_reply()).collect::<Vec<_>>();
         use MessageType::*;
-        assert_eq!(replies, [Cookie, Accept, Refuse, Report, Answer, Down, Tally]);
+        assert_eq!((known().count(), &*replies), (13, &[Cookie, Accept, Refuse, Report, Answer, Down, Tally][..]));
     }
 
     #[test]
