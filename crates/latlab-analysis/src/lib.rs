@@ -5,7 +5,7 @@
 use latlab_plan::{facts, plan, recipe};
 use latlab_recording as recording;
 use latlab_stats as stats;
-use latlab_terms::{diagnostics, metric, probe, sample, units};
+use latlab_terms::{diagnostics, metric, probe, sample, units, worded};
 
 mod available;
 mod caveats;

@@ -5,7 +5,7 @@ use latlab_plan::{facts, plan};
 use latlab_platform as platform;
 use latlab_recording as recording;
 use latlab_stats as stats;
-use latlab_terms::{diagnostics, metric, probe, sample, units};
+use latlab_terms::{diagnostics, metric, probe, sample, units, worded};
 
 pub mod agent;
 pub mod clock;

@@ -2,7 +2,7 @@
 #![forbid(unsafe_code)]
 
 use latlab_stats as stats;
-use latlab_terms::{metric, probe, units};
+use latlab_terms::{metric, probe, units, worded};
 
 pub mod facts;
 pub mod plan;

@@ -21,7 +21,7 @@
 use latlab_plan::{facts, plan};
 use latlab_platform as platform;
 use latlab_stats as stats;
-use latlab_terms::{diagnostics, metric, probe, units};
+use latlab_terms::{diagnostics, metric, probe, units, worded};
 
 mod block;
 mod checksums;

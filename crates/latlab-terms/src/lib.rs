@@ -6,3 +6,4 @@ pub mod metric;
 pub mod probe;
 pub mod sample;
 pub mod units;
+mod worded;

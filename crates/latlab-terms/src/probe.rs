@@ -9,50 +9,45 @@ use crate::units::{ReflectorClock, SenderClock, Stamp};
 #[serde(transparent)]
 pub struct Seq(pub u64);
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Phase {
-    /// Probes are sent for caches, routes and frequencies to settle; they are recorded, but in no statistic.
-    Warmup,
-    Measure,
+crate::worded! {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Phase: word {
+        /// Probes are sent for caches, routes and frequencies to settle; they are recorded, but in no statistic.
+        Warmup = "warmup",
+        Measure = "measure",
+    }
 }
 
-/// The outcome of a probe. Loss and lateness are data, not errors.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Fate {
-    Answered,
-    /// Answered, but after the time-out.
-    Late,
-    /// Sent and not answered during the run.
-    Lost,
-    /// The kernel refused the datagram with `error`.
-    SendFailed,
-    /// Due, but skipped because the backlog was beyond its limit.
-    NotSent,
+crate::worded! {
+    /// The outcome of a probe. Loss and lateness are data, not errors.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Fate: word {
+        Answered = "answered",
+        /// Answered, but after the time-out.
+        Late = "late",
+        /// Sent and not answered during the run.
+        Lost = "lost",
+        /// The kernel refused the datagram with `error`.
+        SendFailed = "send_failed",
+        /// Due, but skipped because the backlog was beyond its limit.
+        NotSent = "not_sent",
+    }
 }
 
-/// How an execution of a command ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ExecutionFate {
-    Exited,
-    Killed,
-    /// By latlab, since it took longer than `--timeout`.
-    TimedOut,
+crate::worded! {
+    /// How an execution of a command ended, in the order of their numbers in a spool.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum ExecutionFate: word {
+        Exited = "exited",
+        Killed = "killed",
+        /// By latlab, since it took longer than `--timeout`.
+        TimedOut = "timed_out",
+    }
 }
 
 impl ExecutionFate {
-    /// Every fate, in the order of their numbers in a spool.
-    pub const ALL: [ExecutionFate; 3] = [ExecutionFate::Exited, ExecutionFate::Killed, ExecutionFate::TimedOut];
-
-    pub const fn word(self) -> &'static str {
-        match self {
-            ExecutionFate::Exited => "exited",
-            ExecutionFate::Killed => "killed",
-            ExecutionFate::TimedOut => "timed_out",
-        }
-    }
-
     /// The fate of the probe that stands for an execution in statistics; with `ignores_failure` every exit `code` is a success.
     pub const fn as_probe(self, code: u8, ignores_failure: bool) -> Fate {
         match self {
@@ -63,29 +58,7 @@ impl ExecutionFate {
     }
 }
 
-impl Phase {
-    pub const fn word(self) -> &'static str {
-        match self {
-            Phase::Warmup => "warmup",
-            Phase::Measure => "measure",
-        }
-    }
-}
-
 impl Fate {
-    /// Every fate, in the order of the documentation.
-    pub const ALL: [Fate; 5] = [Fate::Answered, Fate::Late, Fate::Lost, Fate::SendFailed, Fate::NotSent];
-
-    pub const fn word(self) -> &'static str {
-        match self {
-            Fate::Answered => "answered",
-            Fate::Late => "late",
-            Fate::Lost => "lost",
-            Fate::SendFailed => "send_failed",
-            Fate::NotSent => "not_sent",
-        }
-    }
-
     /// Whether the kernel of the sender accepted the probe.
     pub const fn was_sent(self) -> bool {
         matches!(self, Fate::Answered | Fate::Late | Fate::Lost)

@@ -7,22 +7,13 @@ use crate::diagnostics::{Caveat, Severity};
 use crate::stats::{Outline, effective_size};
 use crate::units::human;
 
-/// What a line of a file is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lines {
-    Runs,
-    /// Of one run, which is the file.
-    Probes,
-}
-
-impl Lines {
-    pub const ALL: [Lines; 2] = [Lines::Runs, Lines::Probes];
-
-    pub const fn word(self) -> &'static str {
-        match self {
-            Lines::Runs => "runs",
-            Lines::Probes => "probes",
-        }
+crate::worded! {
+    /// What a line of a file is.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Lines: word {
+        Runs = "runs",
+        /// Of one run, which is the file.
+        Probes = "probes",
     }
 }
 

@@ -23,15 +23,17 @@ use crate::summarise::{caveats_of_stream, findings_of_probes};
 use crate::units::Nanos;
 use crate::wakeup::WakeupAccumulator;
 
-/// Why a run is excluded from comparisons.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum ExclusionReason {
-    /// It is a warm-up run of its block.
-    Warmup,
-    /// It failed, or its process was killed.
-    Failed,
-    /// It was interrupted, and its experiment repeated it.
-    Interrupted,
+crate::worded! {
+    /// Why a run is excluded from comparisons, as it stands after `a run that`.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum ExclusionReason: word {
+        /// It is a warm-up run of its block.
+        Warmup = "warmed up",
+        /// It failed, or its process was killed.
+        Failed = "failed",
+        /// It was interrupted, and its experiment repeated it.
+        Interrupted = "was interrupted",
+    }
 }
 
 impl ExclusionReason {
@@ -43,15 +45,6 @@ impl ExclusionReason {
             RunEnding::Failed | RunEnding::Recovered | RunEnding::Measuring => Some(ExclusionReason::Failed),
             RunEnding::Interrupted if experiment.is_some() => Some(ExclusionReason::Interrupted),
             RunEnding::Interrupted | RunEnding::Completed => None,
-        }
-    }
-
-    /// The reason, after `a run that`.
-    pub(super) const fn word(self) -> &'static str {
-        match self {
-            ExclusionReason::Warmup => "warmed up",
-            ExclusionReason::Failed => "failed",
-            ExclusionReason::Interrupted => "was interrupted",
         }
     }
 }

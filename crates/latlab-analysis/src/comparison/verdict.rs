@@ -3,17 +3,19 @@
 use super::request::Quantity;
 use crate::stats::Interval;
 
-/// Whether and how a candidate differs from the baseline.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    Lower,
-    Higher,
-    /// The difference is proven to lie within the margin.
-    Equivalent,
-    /// The ratio is 0 in every run of both groups.
-    None,
-    /// The runs do not decide.
-    Undecided,
+crate::worded! {
+    /// Whether and how a candidate differs from the baseline.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Verdict: word {
+        Lower = "lower",
+        Higher = "higher",
+        /// The difference is proven to lie within the margin.
+        Equivalent = "equivalent",
+        /// The ratio is 0 in every run of both groups.
+        None = "none",
+        /// The runs do not decide.
+        Undecided = "undecided",
+    }
 }
 
 /// Why a comparison is undecided.
@@ -159,18 +161,6 @@ impl Comparison {
             Verdict::Equivalent => self.adjusted_p_equivalent,
             Verdict::Lower | Verdict::Higher | Verdict::Undecided => self.adjusted_p_value,
             Verdict::None => None,
-        }
-    }
-}
-
-impl Verdict {
-    pub const fn word(self) -> &'static str {
-        match self {
-            Verdict::Lower => "lower",
-            Verdict::Higher => "higher",
-            Verdict::Equivalent => "equivalent",
-            Verdict::None => "none",
-            Verdict::Undecided => "undecided",
         }
     }
 }

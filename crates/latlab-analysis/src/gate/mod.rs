@@ -18,14 +18,16 @@ use crate::metric::Metric;
 use crate::plan::RunSpec;
 use crate::plan::defaults::GATES_MAX;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum GateState {
-    /// The figure, or the whole interval of the change, is within the limit.
-    Kept,
-    /// The interval contains the limit or is missing, or the data do not support the quantile.
-    Undecided,
-    /// The figure, or the whole interval, is beyond the limit, or a reason says why the gate cannot be kept.
-    Broken,
+crate::worded! {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum GateState: word {
+        /// The figure, or the whole interval of the change, is within the limit.
+        Kept = "kept",
+        /// The interval contains the limit or is missing, or the data do not support the quantile.
+        Undecided = "undecided",
+        /// The figure, or the whole interval, is beyond the limit, or a reason says why the gate cannot be kept.
+        Broken = "broken",
+    }
 }
 
 impl GateState {
@@ -36,61 +38,36 @@ impl GateState {
             GateState::Broken => "failed",
         }
     }
-
-    pub const fn word(self) -> &'static str {
-        match self {
-            GateState::Kept => "kept",
-            GateState::Undecided => "undecided",
-            GateState::Broken => "broken",
-        }
-    }
 }
 
-/// Why a gate is undecided, or what its state rests on instead of a finite, supported figure.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum GateReason {
-    /// The interval contains the limit, or is unbounded.
-    BothSides,
-    /// Values are not all above 0, so that a change is not a share.
-    NotPositive,
-    /// The bound of the offset of the clocks contains the limit.
-    ClockBound,
-    /// The row was not tested; it has the reason.
-    Untested,
-    /// Unanswered probes make the change uncertain: some figures are infinite, or the row holds without the losses only.
-    Losses,
-    /// Too few effective observations lie beyond the quantile: a bound of it was judged.
-    Unsupported,
-    /// Too many due probes never left: what they would have shown is not known.
-    NotSent,
-    /// The figure is infinite; of a change, the candidate's is, and the baseline's is not.
-    Infinite,
-    /// Nothing was answered; of a change, in no run of the candidate.
-    Unanswered,
-    /// The figure is missing: too few data, no run, no row, or of a change no answer in any run of the baseline.
-    NothingToJudge,
-    /// Finished runs of the compared experiment or store are gone or damaged.
-    MissingRuns,
-    /// Runs failed: what they would have shown is not known.
-    FailedRuns,
-}
-
-impl GateReason {
-    pub const fn code(self) -> &'static str {
-        match self {
-            GateReason::BothSides => "both-sides",
-            GateReason::NotPositive => "not-positive",
-            GateReason::ClockBound => "clock-bound",
-            GateReason::Untested => "untested",
-            GateReason::Losses => "losses",
-            GateReason::Unsupported => "unsupported",
-            GateReason::NotSent => "not-sent",
-            GateReason::Infinite => "infinite",
-            GateReason::Unanswered => "unanswered",
-            GateReason::NothingToJudge => "nothing-to-judge",
-            GateReason::MissingRuns => "missing-runs",
-            GateReason::FailedRuns => "failed-runs",
-        }
+crate::worded! {
+    /// Why a gate is undecided, or what its state rests on instead of a finite, supported figure.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum GateReason: code {
+        /// The interval contains the limit, or is unbounded.
+        BothSides = "both-sides",
+        /// Values are not all above 0, so that a change is not a share.
+        NotPositive = "not-positive",
+        /// The bound of the offset of the clocks contains the limit.
+        ClockBound = "clock-bound",
+        /// The row was not tested; it has the reason.
+        Untested = "untested",
+        /// Unanswered probes make the change uncertain: figures are infinite, or the row holds without the losses only.
+        Losses = "losses",
+        /// Too few effective observations lie beyond the quantile: a bound of it was judged.
+        Unsupported = "unsupported",
+        /// Too many due probes never left: what they would have shown is not known.
+        NotSent = "not-sent",
+        /// The figure is infinite; of a change, the candidate's is, and the baseline's is not.
+        Infinite = "infinite",
+        /// Nothing was answered; of a change, in no run of the candidate.
+        Unanswered = "unanswered",
+        /// The figure is missing: too few data, no run, no row, or of a change no answer in any run of the baseline.
+        NothingToJudge = "nothing-to-judge",
+        /// Finished runs of the compared experiment or store are gone or damaged.
+        MissingRuns = "missing-runs",
+        /// Runs failed: what they would have shown is not known.
+        FailedRuns = "failed-runs",
     }
 }
 

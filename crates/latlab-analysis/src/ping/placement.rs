@@ -23,32 +23,21 @@ fn spins(manifest: &Manifest, peer: &EndSpec) -> bool {
     manifest.spec.here.wait == WaitMode::Spin || peer.wait == WaitMode::Spin
 }
 
-/// How the CPUs of both ends of a probe are related.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Placement {
-    OneCpu,
-    OneCore,
-    TwoCores,
-    /// The topology is not known.
-    TwoCpus,
-    /// The sender was on another CPU when it received the answer.
-    Moved,
+crate::worded! {
+    /// How the CPUs of both ends of a probe are related.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub(crate) enum Placement: words {
+        OneCpu = "on one CPU",
+        OneCore = "on two CPUs of one core",
+        TwoCores = "on two cores",
+        /// The topology is not known.
+        TwoCpus = "on two CPUs",
+        /// The sender was on another CPU when it received the answer.
+        Moved = "on CPUs that changed during the probe",
+    }
 }
 
 impl Placement {
-    pub(crate) const ALL: [Placement; 5] =
-        [Placement::OneCpu, Placement::OneCore, Placement::TwoCores, Placement::TwoCpus, Placement::Moved];
-
-    pub(crate) const fn words(self) -> &'static str {
-        match self {
-            Placement::OneCpu => "on one CPU",
-            Placement::OneCore => "on two CPUs of one core",
-            Placement::TwoCores => "on two cores",
-            Placement::TwoCpus => "on two CPUs",
-            Placement::Moved => "on CPUs that changed during the probe",
-        }
-    }
-
     /// That of a sender and a reflector on these CPUs of the host of `manifest`.
     pub(crate) fn of(manifest: &Manifest, sent: u16, reflected: u16) -> Placement {
         let topology = manifest.here.before.as_ref().and_then(|facts| facts.processor.topology.as_ref());

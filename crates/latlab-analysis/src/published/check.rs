@@ -13,29 +13,19 @@ use crate::diagnostics::Failure;
 use crate::stats::observations_needed;
 use crate::units::human::{TimeUnit, counted};
 
-/// What the data say about a published figure.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ClaimVerdict {
-    /// The recomputed figure rounds to it, or is cut off to it; of a quantile, that of another convention too.
-    Holds,
-    /// A mistake reproduces its digits.
-    Explained,
-    /// A quantile that so few values cannot support, whatever its digits are.
-    Unsupported,
-    /// Neither the recomputed figure nor a mistake that is unlikely to fit by chance has its digits.
-    Contradicted,
-}
-
-impl ClaimVerdict {
-    /// The word in JSON and tables.
-    pub const fn word(self) -> &'static str {
-        match self {
-            ClaimVerdict::Holds => "holds",
-            ClaimVerdict::Explained => "explained",
-            ClaimVerdict::Unsupported => "unsupported",
-            ClaimVerdict::Contradicted => "contradicted",
-        }
+crate::worded! {
+    /// What the data say about a published figure.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum ClaimVerdict: word {
+        /// The recomputed figure rounds to it, or is cut off to it; of a quantile, that of another convention too.
+        Holds = "holds",
+        /// A mistake reproduces its digits.
+        Explained = "explained",
+        /// A quantile that so few values cannot support, whatever its digits are.
+        Unsupported = "unsupported",
+        /// Neither the recomputed figure nor a mistake that is unlikely to fit by chance has its digits.
+        Contradicted = "contradicted",
     }
 }
 

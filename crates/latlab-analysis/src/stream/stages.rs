@@ -17,27 +17,18 @@ const SAME: f64 = 1e-6;
 /// Confirmed bounds may be wider by this factor than those of trials, which the search narrows.
 const CONFIRMED_WIDTH: f64 = 2.0;
 
-/// How the search for one goal ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum GoalEnd {
-    /// The bounds are within the requested width.
-    Reached,
-    /// No rate that was tried was too high: the path carries what this end can send, or was to send.
-    AtCeiling,
-    /// The lowest rate was too high.
-    AtFloor,
-    /// The time was up, or the run was stopped.
-    Undecided,
-}
-
-impl GoalEnd {
-    pub const fn word(self) -> &'static str {
-        match self {
-            GoalEnd::Reached => "reached",
-            GoalEnd::AtCeiling => "at-ceiling",
-            GoalEnd::AtFloor => "at-floor",
-            GoalEnd::Undecided => "undecided",
-        }
+crate::worded! {
+    /// How the search for one goal ended.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum GoalEnd: word {
+        /// The bounds are within the requested width.
+        Reached = "reached",
+        /// No rate that was tried was too high: the path carries what this end can send, or was to send.
+        AtCeiling = "at-ceiling",
+        /// The lowest rate was too high.
+        AtFloor = "at-floor",
+        /// The time was up, or the run was stopped.
+        Undecided = "undecided",
     }
 }
 

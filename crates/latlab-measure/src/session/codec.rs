@@ -119,31 +119,19 @@ const CLOSE_TIMEOUT: Nanos = Nanos::from_millis(1_000);
 /// an answer was late. It may move the offset forward by any amount, since an answer cannot be early.
 const LATE_NS: i64 = 1_000_000_000;
 
-/// Why a datagram was no answer of this session.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-enum Stray {
-    Foreign,
-    /// An answer of another session.
-    OtherSession,
-    /// Longer or shorter than its probe.
-    WrongSize,
-    /// To a probe that was never sent.
-    NeverSent,
-    Forged,
-}
-
-impl Stray {
-    const ALL: [Stray; 5] = [Stray::Foreign, Stray::OtherSession, Stray::WrongSize, Stray::NeverSent, Stray::Forged];
-
-    const fn word(self) -> &'static str {
-        match self {
-            Stray::Foreign => "foreign",
-            Stray::OtherSession => "other-session",
-            Stray::WrongSize => "wrong-size",
-            Stray::NeverSent => "never-sent",
-            Stray::Forged => "forged",
-        }
+crate::worded! {
+    /// Why a datagram was no answer of this session.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[repr(u8)]
+    enum Stray: word {
+        Foreign = "foreign",
+        /// An answer of another session.
+        OtherSession = "other-session",
+        /// Longer or shorter than its probe.
+        WrongSize = "wrong-size",
+        /// To a probe that was never sent.
+        NeverSent = "never-sent",
+        Forged = "forged",
     }
 }
 

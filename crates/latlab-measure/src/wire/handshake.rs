@@ -301,37 +301,29 @@ impl Accept {
     }
 }
 
-/// Why a peer with the key gets no session. A REFUSE carries the limit that was exceeded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(u16)]
-pub enum RefuseReason {
-    /// Limit: sessions at a time.
-    Sessions = 1,
-    /// Limit: sessions at a time from one /24 or /64.
-    SessionsPerPrefix = 2,
-    /// Limit: new sessions per second.
-    NewSessions = 3,
-    /// Limit: bytes of a probe.
-    Size = 4,
-    /// Limit: ns from opening to the end.
-    Duration = 5,
-    /// Limit: ns without a probe.
-    Idle = 6,
-    /// Limit: bits per second of down-streams; 0 if there are no down-streams, or no key.
-    Down = 7,
+crate::worded! {
+    /// Why a peer with the key gets no session. A REFUSE carries the limit that was exceeded.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    #[repr(u16)]
+    pub enum RefuseReason: name {
+        /// Limit: sessions at a time.
+        Sessions[1] = "refuse-sessions",
+        /// Limit: sessions at a time from one /24 or /64.
+        SessionsPerPrefix[2] = "refuse-sessions-per-prefix",
+        /// Limit: new sessions per second.
+        NewSessions[3] = "refuse-new-sessions",
+        /// Limit: bytes of a probe.
+        Size[4] = "refuse-size",
+        /// Limit: ns from opening to the end.
+        Duration[5] = "refuse-duration",
+        /// Limit: ns without a probe.
+        Idle[6] = "refuse-idle",
+        /// Limit: bits per second of down-streams; 0 if there are no down-streams, or no key.
+        Down[7] = "refuse-down",
+    }
 }
 
 impl RefuseReason {
-    pub const ALL: [RefuseReason; 7] = [
-        RefuseReason::Sessions,
-        RefuseReason::SessionsPerPrefix,
-        RefuseReason::NewSessions,
-        RefuseReason::Size,
-        RefuseReason::Duration,
-        RefuseReason::Idle,
-        RefuseReason::Down,
-    ];
-
     fn from_code(code: u16) -> Option<RefuseReason> {
         RefuseReason::ALL.into_iter().find(|reason| *reason as u16 == code)
     }

@@ -51,48 +51,28 @@ impl RealTimePause {
     }
 }
 
-/// A capability ([capabilities(7)](https://man7.org/linux/man-pages/man7/capabilities.7.html)), with its bit in the masks
-/// of the kernel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Capability {
-    /// CAP_NET_BIND_SERVICE: ports below 1024.
-    NetBindService = 10,
-    /// CAP_NET_ADMIN: interfaces, addresses, busy polling.
-    NetAdmin = 12,
-    /// CAP_NET_RAW: binding to interfaces, AF_XDP sockets.
-    NetRaw = 13,
-    /// CAP_IPC_LOCK: locking memory beyond the limit.
-    IpcLock = 14,
-    SysAdmin = 21,
-    /// CAP_SYS_NICE: real-time priorities, affinity of other processes.
-    SysNice = 23,
-    /// CAP_BPF: loading programs for AF_XDP.
-    Bpf = 39,
+crate::worded! {
+    /// A capability ([capabilities(7)](https://man7.org/linux/man-pages/man7/capabilities.7.html)), with its bit in the masks
+    /// of the kernel.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Capability: name {
+        /// CAP_NET_BIND_SERVICE: ports below 1024.
+        NetBindService[10] = "cap_net_bind_service",
+        /// CAP_NET_ADMIN: interfaces, addresses, busy polling.
+        NetAdmin[12] = "cap_net_admin",
+        /// CAP_NET_RAW: binding to interfaces, AF_XDP sockets.
+        NetRaw[13] = "cap_net_raw",
+        /// CAP_IPC_LOCK: locking memory beyond the limit.
+        IpcLock[14] = "cap_ipc_lock",
+        SysAdmin[21] = "cap_sys_admin",
+        /// CAP_SYS_NICE: real-time priorities, affinity of other processes.
+        SysNice[23] = "cap_sys_nice",
+        /// CAP_BPF: loading programs for AF_XDP.
+        Bpf[39] = "cap_bpf",
+    }
 }
 
 impl Capability {
-    const ALL: [Capability; 7] = [
-        Capability::NetBindService,
-        Capability::NetAdmin,
-        Capability::NetRaw,
-        Capability::IpcLock,
-        Capability::SysAdmin,
-        Capability::SysNice,
-        Capability::Bpf,
-    ];
-
-    const fn name(self) -> &'static str {
-        match self {
-            Capability::NetBindService => "cap_net_bind_service",
-            Capability::NetAdmin => "cap_net_admin",
-            Capability::NetRaw => "cap_net_raw",
-            Capability::IpcLock => "cap_ipc_lock",
-            Capability::SysAdmin => "cap_sys_admin",
-            Capability::SysNice => "cap_sys_nice",
-            Capability::Bpf => "cap_bpf",
-        }
-    }
-
     /// The command that grants `lacking` to the file of latlab, which runs with the mask `effective`. setcap(8) replaces the
     /// capabilities of the file, so the command also names those of the mask that latlab uses.
     pub fn grant(lacking: &[Capability], effective: u64) -> String {

@@ -46,20 +46,11 @@ pub enum IntervalCounts {
     },
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum StreamEnd {
-    Sender,
-    Receiver,
-}
-
-impl StreamEnd {
-    pub const ALL: [StreamEnd; 2] = [StreamEnd::Sender, StreamEnd::Receiver];
-
-    pub const fn word(self) -> &'static str {
-        match self {
-            StreamEnd::Sender => "sender",
-            StreamEnd::Receiver => "receiver",
-        }
+crate::worded! {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum StreamEnd: word {
+        Sender = "sender",
+        Receiver = "receiver",
     }
 }
 

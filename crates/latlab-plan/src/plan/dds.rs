@@ -64,26 +64,15 @@ impl DdsSpec {
     }
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Reliability {
-    /// BEST_EFFORT: a lost sample stays lost.
-    #[default]
-    BestEffort,
-    /// RELIABLE: a lost sample is sent again, as long as its writer keeps it.
-    Reliable,
-}
-
-impl Reliability {
-    /// Every kind, the default first.
-    pub const ALL: [Reliability; 2] = [Reliability::BestEffort, Reliability::Reliable];
-
-    /// The word on the command line.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Reliability::BestEffort => "best-effort",
-            Reliability::Reliable => "reliable",
-        }
+crate::worded! {
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Reliability: word {
+        /// BEST_EFFORT: a lost sample stays lost.
+        #[default]
+        BestEffort = "best-effort",
+        /// RELIABLE: a lost sample is sent again, as long as its writer keeps it.
+        Reliable = "reliable",
     }
 }
 

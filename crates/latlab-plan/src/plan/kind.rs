@@ -4,35 +4,23 @@ use serde::{Deserialize, Serialize};
 
 use crate::metric::Metric;
 
-/// The kind of a run, which determines the rows and metrics of its recording.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Kind {
-    Ping,
-    Wakeup,
-    Command,
-    Stream,
-    /// Values of an imported log that has no instants.
-    Values,
+crate::worded! {
+    /// The kind of a run, which determines the rows and metrics of its recording, with the word of its command.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Kind: word {
+        Ping = "ping",
+        Stream = "stream",
+        Command = "command",
+        Wakeup = "wakeup",
+        /// Values of an imported log that has no instants.
+        Values = "values",
+    }
 }
 
 impl Kind {
-    /// Every kind, in the order of the documents.
-    pub const ALL: [Kind; 5] = [Kind::Ping, Kind::Stream, Kind::Command, Kind::Wakeup, Kind::Values];
-
     /// The kinds that the file of an experiment can have.
     pub const IN_EXPERIMENTS: [Kind; 4] = [Kind::Ping, Kind::Stream, Kind::Command, Kind::Wakeup];
-
-    /// The word of its command, in directory names and in JSON.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Kind::Ping => "ping",
-            Kind::Wakeup => "wakeup",
-            Kind::Command => "command",
-            Kind::Stream => "stream",
-            Kind::Values => "values",
-        }
-    }
 
     /// The word for its rows, in the plural.
     pub const fn rows(self) -> &'static str {

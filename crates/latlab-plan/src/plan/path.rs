@@ -65,21 +65,14 @@ impl fmt::Display for Target {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Family {
-    /// IPv4.
-    Ipv4,
-    /// IPv6.
-    Ipv6,
-}
-
-impl Family {
-    pub const fn word(self) -> &'static str {
-        match self {
-            Family::Ipv4 => "ipv4",
-            Family::Ipv6 => "ipv6",
-        }
+crate::worded! {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Family: word {
+        /// IPv4.
+        Ipv4 = "ipv4",
+        /// IPv6.
+        Ipv6 = "ipv6",
     }
 }
 

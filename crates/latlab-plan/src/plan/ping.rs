@@ -10,42 +10,26 @@ use super::transport::TransportKind;
 use super::wakeup::ConcurrentWakeups;
 use crate::units::Nanos;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Protocol {
-    /// A session of latlab's protocol (docs/protocol.md).
-    Native,
-    /// A bare payload that any UDP echo returns unchanged.
-    Echo,
-}
-
-impl Protocol {
-    pub const fn word(self) -> &'static str {
-        match self {
-            Protocol::Native => "native",
-            Protocol::Echo => "echo",
-        }
+crate::worded! {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Protocol: word {
+        /// A session of latlab's protocol (docs/protocol.md).
+        Native = "native",
+        /// A bare payload that any UDP echo returns unchanged.
+        Echo = "echo",
     }
 }
 
-/// Where probes are stamped besides by the program.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum StampLayer {
-    /// By the kernels of both ends (SO_TIMESTAMPING).
-    Kernel,
-    /// By their network interfaces too.
-    Nic,
-}
-
-impl StampLayer {
-    pub const ALL: [StampLayer; 2] = [StampLayer::Kernel, StampLayer::Nic];
-
-    pub const fn word(self) -> &'static str {
-        match self {
-            StampLayer::Kernel => "kernel",
-            StampLayer::Nic => "nic",
-        }
+crate::worded! {
+    /// Where probes are stamped besides by the program.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum StampLayer: word {
+        /// By the kernels of both ends (SO_TIMESTAMPING).
+        Kernel = "kernel",
+        /// By their network interfaces too.
+        Nic = "nic",
     }
 }
 

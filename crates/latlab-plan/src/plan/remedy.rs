@@ -5,26 +5,28 @@ use super::run::{EndSpec, RunSpec, WaitMode, Work};
 use super::setting::{Setting, SettingSpec};
 use super::wakeup::Via;
 
-/// A change that may reduce the latency of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Remedy {
-    /// Sleep until an absolute time, without the slack of select(2).
-    ClockNanosleep,
-    /// Set the timer slack to its minimum.
-    TimerSlack,
-    /// Wait for datagrams in a loop, so that the CPU is never idle.
-    Spin,
-    /// Run the threads under SCHED_FIFO.
-    Fifo,
-    /// Lock all memory, so that none of it is swapped out.
-    Mlock,
-    Governor,
-    /// Keep CPUs out of idle states with a long exit latency.
-    CpuDmaLatency,
-    /// Let the interface of the path interrupt at each packet.
-    Coalesce,
-    /// Let poll(2) poll the driver before it sleeps.
-    BusyPoll,
+crate::worded! {
+    /// A change that may reduce the latency of a run.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Remedy: words {
+        /// Sleep until an absolute time, without the slack of select(2).
+        ClockNanosleep = "--via clock_nanosleep",
+        /// Set the timer slack to its minimum.
+        TimerSlack = "--set timer-slack=1ns",
+        /// Wait for datagrams in a loop, so that the CPU is never idle.
+        Spin = "--wait spin",
+        /// Run the threads under SCHED_FIFO.
+        Fifo = "--fifo 80",
+        /// Lock all memory, so that none of it is swapped out.
+        Mlock = "--mlock",
+        Governor = "--set governor=performance",
+        /// Keep CPUs out of idle states with a long exit latency.
+        CpuDmaLatency = "--set cpu-dma-latency=0",
+        /// Let the interface of the path interrupt at each packet.
+        Coalesce = "--set coalesce=rx-usecs:0,adaptive-rx:off",
+        /// Let poll(2) poll the driver before it sleeps.
+        BusyPoll = "--set busy-poll=50us",
+    }
 }
 
 /// Above the interrupt threads of the kernel, which have priority 50.
@@ -38,20 +40,6 @@ impl Remedy {
             Kind::Wakeup => &[ClockNanosleep, TimerSlack, Fifo, Governor, CpuDmaLatency],
             Kind::Ping => &[Spin, Fifo, Mlock, Governor, CpuDmaLatency, Coalesce, BusyPoll],
             Kind::Command | Kind::Stream | Kind::Values => &[],
-        }
-    }
-
-    pub const fn words(self) -> &'static str {
-        match self {
-            Remedy::ClockNanosleep => "--via clock_nanosleep",
-            Remedy::TimerSlack => "--set timer-slack=1ns",
-            Remedy::Spin => "--wait spin",
-            Remedy::Fifo => "--fifo 80",
-            Remedy::Mlock => "--mlock",
-            Remedy::Governor => "--set governor=performance",
-            Remedy::CpuDmaLatency => "--set cpu-dma-latency=0",
-            Remedy::Coalesce => "--set coalesce=rx-usecs:0,adaptive-rx:off",
-            Remedy::BusyPoll => "--set busy-poll=50us",
         }
     }
 

@@ -60,24 +60,16 @@ pub enum Work {
     Import(ImportSpec),
 }
 
-/// How an end waits for a datagram.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum WaitMode {
-    Block,
-    /// Call in a loop without blocking, which takes a whole CPU.
-    Spin,
-    /// Block in the kernel, which polls the driver first (SO_BUSY_POLL).
-    BusyPoll,
-}
-
-impl WaitMode {
-    pub const fn word(self) -> &'static str {
-        match self {
-            WaitMode::Block => "block",
-            WaitMode::Spin => "spin",
-            WaitMode::BusyPoll => "busy-poll",
-        }
+crate::worded! {
+    /// How an end waits for a datagram.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum WaitMode: word {
+        Block = "block",
+        /// Call in a loop without blocking, which takes a whole CPU.
+        Spin = "spin",
+        /// Block in the kernel, which polls the driver first (SO_BUSY_POLL).
+        BusyPoll = "busy-poll",
     }
 }
 

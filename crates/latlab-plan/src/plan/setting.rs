@@ -161,28 +161,20 @@ impl fmt::Display for SettingSpec {
     }
 }
 
-/// An end of the path, or both: `@local`, `@peer`, `@both`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Side {
-    /// The end that sends probes.
-    Local,
-    /// The end that reflects them.
-    Peer,
-    Both,
+crate::worded! {
+    /// An end of the path, or both: `@local`, `@peer`, `@both`.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Side: word {
+        /// The end that sends probes.
+        Local = "local",
+        /// The end that reflects them.
+        Peer = "peer",
+        Both = "both",
+    }
 }
 
 impl Side {
-    pub const ALL: [Side; 3] = [Side::Local, Side::Peer, Side::Both];
-
-    pub const fn word(self) -> &'static str {
-        match self {
-            Side::Local => "local",
-            Side::Peer => "peer",
-            Side::Both => "both",
-        }
-    }
-
     pub fn from_word(word: &str) -> Option<Side> {
         Side::ALL.into_iter().find(|side| side.word() == word)
     }

@@ -148,23 +148,15 @@ fn slow_size_bytes(bps: u64) -> Option<u32> {
     Some(slow.max(defaults::STREAM_SIZE_SLOW_BYTES))
 }
 
-/// The direction of the packets of a stream.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Direction {
-    /// From this end to the other.
-    Up,
-    /// From the other end to this one (wire rule R2).
-    Down,
-}
-
-impl Direction {
-    /// The word on the command line and in recordings.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Direction::Up => "up",
-            Direction::Down => "down",
-        }
+crate::worded! {
+    /// The direction of the packets of a stream.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Direction: word {
+        /// From this end to the other.
+        Up = "up",
+        /// From the other end to this one (wire rule R2).
+        Down = "down",
     }
 }
 
@@ -288,35 +280,25 @@ impl StreamRunSpec {
     }
 }
 
-/// How the packets of a stream are passed on: by a system call, by the writer of a DDS topic, or by a ring.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum SendMode {
-    /// One call for each packet (send(2)).
-    Send,
-    /// One call for a batch of packets (sendmmsg(2)).
-    Sendmmsg,
-    /// One call for a buffer that the kernel or the NIC cuts into packets: generic segmentation offload (UDP_SEGMENT,
-    /// udp(7)).
-    Gso,
-    /// Over DDS: the writer collects a batch of samples (writer batching) and sends them in as few RTPS messages as hold them.
-    /// Past the network stack: one call for a batch of packets in the ring.
-    Batch,
+crate::worded! {
+    /// How the packets of a stream are passed on: by a system call, by the writer of a DDS topic, or by a ring.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum SendMode: word {
+        /// One call for each packet (send(2)).
+        Send = "send",
+        /// One call for a batch of packets (sendmmsg(2)).
+        Sendmmsg = "sendmmsg",
+        /// One call for a buffer that the kernel or the NIC cuts into packets: generic segmentation offload
+        /// (UDP_SEGMENT, udp(7)).
+        Gso = "gso",
+        /// Over DDS: the writer collects a batch of samples (writer batching) and sends them in as few RTPS messages as
+        /// hold them. Past the network stack: one call for a batch of packets in the ring.
+        Batch = "batch",
+    }
 }
 
 impl SendMode {
-    /// Every mode, the default first.
-    pub const ALL: [SendMode; 4] = [SendMode::Send, SendMode::Sendmmsg, SendMode::Gso, SendMode::Batch];
-
-    pub const fn word(self) -> &'static str {
-        match self {
-            SendMode::Send => "send",
-            SendMode::Sendmmsg => "sendmmsg",
-            SendMode::Gso => "gso",
-            SendMode::Batch => "batch",
-        }
-    }
-
     /// The number of packets of `size_bytes` that one call takes, with batches of `batch`.
     pub fn packets_per_call(self, size_bytes: u32, batch: u16) -> u16 {
         let most = match self {

@@ -5,21 +5,22 @@ use serde::{Deserialize, Serialize};
 use super::defaults;
 use crate::units::Nanos;
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum TransportKind {
-    #[default]
-    Udp,
-    Tcp,
-    Dds,
-    /// UDP packets past the network stack (AF_XDP).
-    Xdp,
+crate::worded! {
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum TransportKind: word {
+        #[default]
+        Udp = "udp",
+        Tcp = "tcp",
+        Dds = "dds",
+        /// UDP packets past the network stack (AF_XDP).
+        Xdp = "xdp",
+    }
 }
 
 /// The properties of a kind of transport. Code outside of `transport/` reads these properties instead of the kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TransportProperties {
-    pub word: &'static str,
     pub name: &'static str,
     pub message: &'static str,
     /// Messages travel in a connection, not in packets of their own: loss delays them, fragments do not occur, a slow
@@ -34,14 +35,9 @@ pub struct TransportProperties {
 }
 
 impl TransportKind {
-    /// Every transport, the default first.
-    pub const ALL: [TransportKind; 4] =
-        [TransportKind::Udp, TransportKind::Tcp, TransportKind::Dds, TransportKind::Xdp];
-
     pub const fn properties(self) -> &'static TransportProperties {
         match self {
             TransportKind::Udp => &TransportProperties {
-                word: "udp",
                 name: "UDP",
                 message: "packet",
                 connection_oriented: false,
@@ -50,7 +46,6 @@ impl TransportKind {
                 stream_settles: defaults::STREAM_SETTLES,
             },
             TransportKind::Tcp => &TransportProperties {
-                word: "tcp",
                 name: "TCP",
                 message: "packet",
                 connection_oriented: true,
@@ -59,7 +54,6 @@ impl TransportKind {
                 stream_settles: Nanos(defaults::STREAM_SETTLES_CONNECTED.0 * 2),
             },
             TransportKind::Dds => &TransportProperties {
-                word: "dds",
                 name: "DDS",
                 message: "sample",
                 connection_oriented: false,
@@ -68,7 +62,6 @@ impl TransportKind {
                 stream_settles: defaults::STREAM_SETTLES,
             },
             TransportKind::Xdp => &TransportProperties {
-                word: "xdp",
                 name: "AF_XDP",
                 message: "packet",
                 connection_oriented: false,
@@ -82,10 +75,6 @@ impl TransportKind {
     /// Whether it is the default, which manifests leave out.
     pub fn is_default(&self) -> bool {
         *self == TransportKind::default()
-    }
-
-    pub const fn word(self) -> &'static str {
-        self.properties().word
     }
 
     /// Whether this program has the transport: DDS needs the feature `dds`.

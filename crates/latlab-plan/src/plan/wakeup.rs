@@ -4,59 +4,33 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::Nanos;
 
-/// The call in which a thread sleeps.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Via {
-    /// clock_nanosleep(2), until an absolute time by default.
-    ClockNanosleep,
-    /// nanosleep(2), for an interval.
-    Nanosleep,
-    /// select(2) without descriptors, with a time-out in microseconds.
-    Select,
-    /// poll(2) without descriptors, with a time-out in milliseconds.
-    Poll,
-    /// epoll_wait(2) without descriptors, with a time-out in milliseconds.
-    Epoll,
-    /// read(2) of a timerfd.
-    Timerfd,
-    /// futex(2) with a time-out.
-    Futex,
-    /// sigwaitinfo(2) for the signal of a POSIX timer.
-    Signal,
-    /// None: the clock is read in a loop.
-    Spin,
+crate::worded! {
+    /// The call in which a thread sleeps, in the order of their numbers in a spool (docs/recording.md).
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Via: word {
+        /// clock_nanosleep(2), until an absolute time by default.
+        ClockNanosleep = "clock_nanosleep",
+        /// nanosleep(2), for an interval.
+        Nanosleep = "nanosleep",
+        /// select(2) without descriptors, with a time-out in microseconds.
+        Select = "select",
+        /// poll(2) without descriptors, with a time-out in milliseconds.
+        Poll = "poll",
+        /// epoll_wait(2) without descriptors, with a time-out in milliseconds.
+        Epoll = "epoll",
+        /// read(2) of a timerfd.
+        Timerfd = "timerfd",
+        /// futex(2) with a time-out.
+        Futex = "futex",
+        /// sigwaitinfo(2) for the signal of a POSIX timer.
+        Signal = "signal",
+        /// None: the clock is read in a loop.
+        Spin = "spin",
+    }
 }
 
 impl Via {
-    /// Every call, in the order of the documents and of their numbers in a spool (docs/recording.md).
-    pub const ALL: [Via; 9] = [
-        Via::ClockNanosleep,
-        Via::Nanosleep,
-        Via::Select,
-        Via::Poll,
-        Via::Epoll,
-        Via::Timerfd,
-        Via::Futex,
-        Via::Signal,
-        Via::Spin,
-    ];
-
-    /// The word on the command line and in recordings.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Via::ClockNanosleep => "clock_nanosleep",
-            Via::Nanosleep => "nanosleep",
-            Via::Select => "select",
-            Via::Poll => "poll",
-            Via::Epoll => "epoll",
-            Via::Timerfd => "timerfd",
-            Via::Futex => "futex",
-            Via::Signal => "signal",
-            Via::Spin => "spin",
-        }
-    }
-
     pub fn from_word(word: &str) -> Option<Via> {
         Via::ALL.into_iter().find(|via| via.word() == word)
     }

@@ -16,30 +16,20 @@ pub struct XdpSpec {
     pub peer_queue: u32,
 }
 
-/// What answers probes at the other end.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Reflect {
-    #[default]
-    Socket,
-    Xdp,
-    /// A program in the network driver, in front of a UDP socket.
-    XdpTx,
+crate::worded! {
+    /// What answers probes at the other end.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Reflect: word {
+        #[default]
+        Socket = "socket",
+        Xdp = "xdp",
+        /// A program in the network driver, in front of a UDP socket.
+        XdpTx = "xdp-tx",
+    }
 }
 
 impl Reflect {
-    /// Every kind, the default first.
-    pub const ALL: [Reflect; 3] = [Reflect::Socket, Reflect::Xdp, Reflect::XdpTx];
-
-    /// The word on the command line.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Reflect::Socket => "socket",
-            Reflect::Xdp => "xdp",
-            Reflect::XdpTx => "xdp-tx",
-        }
-    }
-
     /// The transport of the reflector's socket: on the wire all are UDP.
     pub const fn transport(self) -> TransportKind {
         match self {

@@ -102,23 +102,15 @@ pub enum Between {
     Reboots,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum RecipeScale {
-    Quick,
-    /// At most half an hour.
-    #[default]
-    Usual,
-    /// That of the publication, or more.
-    Full,
-}
-
-impl RecipeScale {
-    pub const fn word(self) -> &'static str {
-        match self {
-            RecipeScale::Quick => "quick",
-            RecipeScale::Usual => "usual",
-            RecipeScale::Full => "full",
-        }
+crate::worded! {
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub enum RecipeScale: word {
+        Quick = "quick",
+        /// At most half an hour.
+        #[default]
+        Usual = "usual",
+        /// That of the publication, or more.
+        Full = "full",
     }
 }
 

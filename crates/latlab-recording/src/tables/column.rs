@@ -107,7 +107,7 @@ macro_rules! words {
 }
 
 words! {
-    Phase: [Phase::Warmup, Phase::Measure], Phase::word;
+    Phase: Phase::ALL, Phase::word;
     Fate: Fate::ALL, Fate::word;
     ExecutionFate: ExecutionFate::ALL, ExecutionFate::word;
     StreamEnd: StreamEnd::ALL, StreamEnd::word;

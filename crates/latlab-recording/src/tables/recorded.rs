@@ -5,29 +5,21 @@ use crate::plan::{Kind, RunSpec};
 /// Maximum number of rows of a row group, near DuckDB's unit of parallel work.
 pub(crate) const GROUP_ROWS: usize = 1 << 17;
 
-/// A table of a recording.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RecordedTable {
-    Probes,
-    Wakeups,
-    Executions,
-    Printed,
-    Intervals,
-    Values,
-    Host,
+crate::worded! {
+    /// A table of a recording, with the name of its file without the end.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum RecordedTable: word {
+        Probes = "probes",
+        Wakeups = "wakeups",
+        Executions = "executions",
+        Printed = "printed",
+        Intervals = "intervals",
+        Values = "values",
+        Host = "host",
+    }
 }
 
 impl RecordedTable {
-    pub const ALL: [RecordedTable; 7] = [
-        RecordedTable::Probes,
-        RecordedTable::Wakeups,
-        RecordedTable::Executions,
-        RecordedTable::Printed,
-        RecordedTable::Intervals,
-        RecordedTable::Values,
-        RecordedTable::Host,
-    ];
-
     /// The table that every finished recording of `kind` has.
     pub const fn of(kind: Kind) -> RecordedTable {
         match kind {
@@ -36,19 +28,6 @@ impl RecordedTable {
             Kind::Command => RecordedTable::Executions,
             Kind::Stream => RecordedTable::Intervals,
             Kind::Values => RecordedTable::Values,
-        }
-    }
-
-    /// The name of its file without the end.
-    pub const fn word(self) -> &'static str {
-        match self {
-            RecordedTable::Probes => "probes",
-            RecordedTable::Wakeups => "wakeups",
-            RecordedTable::Executions => "executions",
-            RecordedTable::Printed => "printed",
-            RecordedTable::Intervals => "intervals",
-            RecordedTable::Values => "values",
-            RecordedTable::Host => "host",
         }
     }
 

@@ -136,7 +136,7 @@ impl Reader<'_> {
         self.module().uses.push(Use { name, path, is_exported });
     }
 
-    /// The paths among the tokens of a macro.
+    /// The paths among the tokens of a macro, and the enum that it declares.
     fn read_tokens(&mut self, tokens: TokenStream) {
         let mut text = String::new();
         for token in tokens {
@@ -151,6 +151,7 @@ impl Reader<'_> {
                 _ => text.push(' '),
             }
         }
+        self.module().items.extend(text.split("enum ").skip(1).filter_map(|it| Some(it.split_once(':')?.0.into())));
         let paths = text.split(' ').map(|path| path.split("::").map(str::to_owned).collect());
         self.module().paths.extend(paths);
     }
@@ -230,6 +231,7 @@ fn files_that_import_each_other_are_a_circle() {
         ("use crate::own::x::B;", "fn g() -> crate::x::A {}", true),
         ("use super::*; fn f() -> B {}", "use super::super::x::A;", true),
         ("use crate::x as y; fn f() -> y::B {}", "use super::c::A2;", true),
+        ("crate::worded! { pub enum C: word { D = \"d\", } } use super::b::B;", "use super::a::C;", true),
         ("pub use super::b::B;", "use super::a::A;", false),
         ("pub use super::b::B; fn f() -> B {}", "use super::a::A;", true),
         ("use super::b; use b2::B; pub(in crate::x::b) fn f() {}", "use super::a::A;", false),

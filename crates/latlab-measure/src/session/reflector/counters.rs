@@ -3,95 +3,48 @@
 use crate::transport::ConnectionTally;
 use crate::wire::{Malformed, RefuseReason};
 
-/// Why a datagram was dropped without an answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(u8)]
-pub enum DropReason {
-    /// Too short or too long for its message type.
-    Length,
-    /// The first byte is not a message type.
-    Type,
-    /// A set-up message without latlab's magic number.
-    Magic,
-    /// A set-up message of another version.
-    Version,
-    /// A field with an invalid value.
-    Value,
-    /// A message that only reflectors send.
-    Reply,
-    /// HELLO: above the rate of COOKIEs.
-    CookieRate,
-    /// The source is another host, and the reflector has no key.
-    KeylessRemote,
-    /// OPEN: the token is not for this address and nonce, or expired.
-    Token,
-    /// OPEN, CLOSE or POLL: the code is wrong, as with another key.
-    Code,
-    /// OPEN of a session that has ended: a replay.
-    OpenReplayed,
-    NoSession,
-    /// The session has another address or nonce.
-    WrongAddress,
-    /// The session has ended by its duration or idle time.
-    Ended,
-    /// PROBE or DATA: the tag is wrong.
-    Tag,
-    /// PROBE or DATA: not of the agreed size.
-    WrongSize,
-    /// PROBE, DATA or POLL: the counter was received before.
-    SeenBefore,
-    /// PROBE or DATA: the counter is below the replay window.
-    LeftWindow,
-    /// PROBE or DATA of a session whose probes are answered in the network driver, where this one could not be checked.
-    NotInDriver,
-}
-
-impl DropReason {
-    /// All reasons in the order of the documentation.
-    pub const ALL: [DropReason; 19] = [
-        DropReason::Length,
-        DropReason::Type,
-        DropReason::Magic,
-        DropReason::Version,
-        DropReason::Value,
-        DropReason::Reply,
-        DropReason::CookieRate,
-        DropReason::KeylessRemote,
-        DropReason::Token,
-        DropReason::Code,
-        DropReason::OpenReplayed,
-        DropReason::NoSession,
-        DropReason::WrongAddress,
-        DropReason::Ended,
-        DropReason::Tag,
-        DropReason::WrongSize,
-        DropReason::SeenBefore,
-        DropReason::LeftWindow,
-        DropReason::NotInDriver,
-    ];
-
-    pub const fn name(self) -> &'static str {
-        match self {
-            DropReason::Length => "drop-length",
-            DropReason::Type => "drop-type",
-            DropReason::Magic => "drop-magic",
-            DropReason::Version => "drop-version",
-            DropReason::Value => "drop-value",
-            DropReason::Reply => "drop-reply",
-            DropReason::CookieRate => "drop-cookie-rate",
-            DropReason::KeylessRemote => "drop-keyless-afar",
-            DropReason::Token => "drop-token",
-            DropReason::Code => "drop-code",
-            DropReason::OpenReplayed => "drop-open-replayed",
-            DropReason::NoSession => "drop-no-session",
-            DropReason::WrongAddress => "drop-wrong-address",
-            DropReason::Ended => "drop-ended",
-            DropReason::Tag => "drop-tag",
-            DropReason::WrongSize => "drop-wrong-size",
-            DropReason::SeenBefore => "drop-seen-before",
-            DropReason::LeftWindow => "drop-left-window",
-            DropReason::NotInDriver => "drop-not-in-driver",
-        }
+crate::worded! {
+    /// Why a datagram was dropped without an answer.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    #[repr(u8)]
+    pub enum DropReason: name {
+        /// Too short or too long for its message type.
+        Length = "drop-length",
+        /// The first byte is not a message type.
+        Type = "drop-type",
+        /// A set-up message without latlab's magic number.
+        Magic = "drop-magic",
+        /// A set-up message of another version.
+        Version = "drop-version",
+        /// A field with an invalid value.
+        Value = "drop-value",
+        /// A message that only reflectors send.
+        Reply = "drop-reply",
+        /// HELLO: above the rate of COOKIEs.
+        CookieRate = "drop-cookie-rate",
+        /// The source is another host, and the reflector has no key.
+        KeylessRemote = "drop-keyless-afar",
+        /// OPEN: the token is not for this address and nonce, or expired.
+        Token = "drop-token",
+        /// OPEN, CLOSE or POLL: the code is wrong, as with another key.
+        Code = "drop-code",
+        /// OPEN of a session that has ended: a replay.
+        OpenReplayed = "drop-open-replayed",
+        NoSession = "drop-no-session",
+        /// The session has another address or nonce.
+        WrongAddress = "drop-wrong-address",
+        /// The session has ended by its duration or idle time.
+        Ended = "drop-ended",
+        /// PROBE or DATA: the tag is wrong.
+        Tag = "drop-tag",
+        /// PROBE or DATA: not of the agreed size.
+        WrongSize = "drop-wrong-size",
+        /// PROBE, DATA or POLL: the counter was received before.
+        SeenBefore = "drop-seen-before",
+        /// PROBE or DATA: the counter is below the replay window.
+        LeftWindow = "drop-left-window",
+        /// PROBE or DATA of a session whose probes are answered in the network driver, where it could not be checked.
+        NotInDriver = "drop-not-in-driver",
     }
 }
 
@@ -181,7 +134,7 @@ impl ReflectorCounters {
             ("reply-failed", self.reply_failed),
             ("receive-failed", self.receive_failed),
         ];
-        let refused = RefuseReason::ALL.into_iter().map(|reason| (refusal_name(reason), self.refused(reason)));
+        let refused = RefuseReason::ALL.into_iter().map(|reason| (reason.name(), self.refused(reason)));
         let dropped = DropReason::ALL.into_iter().map(|reason| (reason.name(), self.dropped(reason)));
         let socket_drops = self.socket_drops.map(|drops| ("socket-drops", drops));
         let ignored = self.ignored_samples.map(|samples| ("ignored-samples", samples));
@@ -212,18 +165,6 @@ fn connection_rows(tally: ConnectionTally) -> [(&'static str, u64); 5] {
     ]
 }
 
-const fn refusal_name(reason: RefuseReason) -> &'static str {
-    match reason {
-        RefuseReason::Sessions => "refuse-sessions",
-        RefuseReason::SessionsPerPrefix => "refuse-sessions-per-prefix",
-        RefuseReason::NewSessions => "refuse-new-sessions",
-        RefuseReason::Size => "refuse-size",
-        RefuseReason::Duration => "refuse-duration",
-        RefuseReason::Idle => "refuse-idle",
-        RefuseReason::Down => "refuse-down",
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
@@ -233,8 +174,7 @@ mod tests {
     #[test]
     fn every_reason_has_its_own_counter_and_name() {
         let mut counters = ReflectorCounters::default();
-        for (index, reason) in DropReason::ALL.into_iter().enumerate() {
-            assert_eq!(reason as usize, index, "the order of the list is the order of the variants");
+        for reason in DropReason::ALL {
             counters.drop_for(reason);
             assert_eq!(counters.dropped(reason), 1);
         }

@@ -10,15 +10,15 @@ pub fn columns(text: &str) -> usize {
 /// Stands for a figure that does not exist.
 pub const ABSENT: &str = "–";
 
-/// The unit of a row of times, the same for all of its figures.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum TimeUnit {
-    /// ns
-    Nanos,
-    Micros,
-    /// ms
-    Millis,
-    Seconds,
+crate::worded! {
+    /// The unit of a row of times, the same for all of its figures.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum TimeUnit: symbol {
+        Nanos = "ns",
+        Micros = "µs",
+        Millis = "ms",
+        Seconds = "s",
+    }
 }
 
 impl TimeUnit {
@@ -32,15 +32,6 @@ impl TimeUnit {
         }
     }
 
-    pub const fn symbol(self) -> &'static str {
-        match self {
-            TimeUnit::Nanos => "ns",
-            TimeUnit::Micros => "µs",
-            TimeUnit::Millis => "ms",
-            TimeUnit::Seconds => "s",
-        }
-    }
-
     /// The word by which it is typed.
     pub const fn word(self) -> &'static str {
         match self {
@@ -51,10 +42,9 @@ impl TimeUnit {
 
     /// The unit of that word or symbol.
     pub fn from_word(word: &str) -> Option<TimeUnit> {
-        let all = [TimeUnit::Nanos, TimeUnit::Micros, TimeUnit::Millis, TimeUnit::Seconds];
         // U+00B5 and U+03BC look alike.
         let word = word.replace('\u{3bc}', "\u{b5}");
-        all.into_iter().find(|unit| unit.word() == word || unit.symbol() == word)
+        TimeUnit::ALL.into_iter().find(|unit| unit.word() == word || unit.symbol() == word)
     }
 
     /// The length of this unit in nanoseconds.

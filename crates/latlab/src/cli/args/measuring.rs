@@ -85,7 +85,7 @@ pub struct ProbeArgs {
     /// native: latlab's own session, authenticated with a key.
     /// echo: a payload that any UDP echo returns; default port 7.
     #[arg(
-        long, value_name = "WORD", value_parser = value::protocol(), hide_short_help = true,
+        long, value_name = "WORD", value_parser = value::one_of(&Protocol::ALL, Protocol::word), hide_short_help = true,
         verbatim_doc_comment, hide_possible_values = true
     )]
     pub protocol: Option<Protocol>,
@@ -104,7 +104,8 @@ pub struct ProbeArgs {
     /// Before the queueing discipline, in the driver, and in the stack on receipt: `latlab explain` says where the time
     /// went. Those of the reflector need 48 bytes. Costs 0.2 to 3 us of each round trip, which the summary states.
     #[arg(
-        long, value_name = "WORD", value_parser = value::stamps(), hide_short_help = true, hide_possible_values = true
+        long, value_name = "WORD", value_parser = value::one_of(&StampLayer::ALL, StampLayer::word), hide_short_help = true,
+        hide_possible_values = true
     )]
     pub stamps: Option<StampLayer>,
 }
@@ -120,7 +121,7 @@ pub struct EndArgs {
     /// busy-poll: the kernel polls the network driver before it sleeps (SO_BUSY_POLL).
     /// It applies to both ends if latlab starts both (local, lab, ssh:, cmd:).
     #[arg(
-        long, value_name = "WORD", value_parser = value::one_of(&[WaitMode::Block, WaitMode::Spin, WaitMode::BusyPoll], WaitMode::word), verbatim_doc_comment,
+        long, value_name = "WORD", value_parser = value::one_of(&WaitMode::ALL, WaitMode::word), verbatim_doc_comment,
         hide_possible_values = true
     )]
     pub wait: Option<WaitMode>,

@@ -110,7 +110,7 @@ pub struct PacketArgs {
     pub connect: bool,
     /// Direction: up, from here to TARGET, or down, from TARGET to here [default: up]
     #[arg(
-        long, value_name = "up|down", value_parser = value::one_of(&[Direction::Up, Direction::Down], Direction::word), hide_possible_values = true,
+        long, value_name = "up|down", value_parser = value::one_of(&Direction::ALL, Direction::word), hide_possible_values = true,
         hide_short_help = true
     )]
     pub direction: Option<Direction>,

@@ -26,7 +26,7 @@ pub use summary::{
 pub use target::{TypedTarget, host_and_port, split_command, target};
 
 use crate::diagnostics::Failure;
-use crate::plan::{CommandOutput, Pace, Protocol, StampLayer, TransportKind, Via, WakeupCpus, Warmup, defaults};
+use crate::plan::{CommandOutput, Pace, TransportKind, Via, WakeupCpus, Warmup, defaults};
 use crate::units::Nanos;
 use crate::units::human::{self, NetworkRate, ParseError, TimeUnit, typed_percent, typed_span};
 
@@ -90,16 +90,7 @@ pub fn switch() -> impl TypedValueParser<Value = bool> {
 }
 
 pub fn time_unit() -> impl TypedValueParser<Value = TimeUnit> {
-    one_of(&[TimeUnit::Nanos, TimeUnit::Micros, TimeUnit::Millis, TimeUnit::Seconds], TimeUnit::word)
-}
-
-pub fn protocol() -> impl TypedValueParser<Value = Protocol> {
-    let word = |protocol| if protocol == Protocol::Echo { "echo" } else { "native" };
-    one_of(&[Protocol::Native, Protocol::Echo], word)
-}
-
-pub fn stamps() -> impl TypedValueParser<Value = StampLayer> {
-    one_of(&StampLayer::ALL, StampLayer::word)
+    one_of(&TimeUnit::ALL, TimeUnit::word)
 }
 
 /// A parser of the transports, of which this binary may lack one.
