@@ -56,7 +56,7 @@ impl SlowSpan {
 
     /// The time, on its clock, in which the peer's host had the probe at most: the ways there and back may take all that the
     /// reflector did not.
-    pub fn at_peer(&self) -> Option<(Nanos, Nanos)> {
+    fn at_peer(&self) -> Option<(Nanos, Nanos)> {
         let [received, sent] = self.reflected?.map(|at| Nanos(at.as_nanos()));
         let ways = (self.delay() - (sent - received)).max(Nanos::ZERO);
         Some((received - ways, sent + ways))
@@ -137,6 +137,19 @@ impl RecordingProgress {
     /// The slowest spans so far; empty unless the run is traced.
     pub fn slowest(&self) -> Vec<SlowSpan> {
         self.0.slowest.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// When the peer had the slowest probes so far, on its clock, and the time around that is kept: those that meet are one.
+    pub fn slowest_at_peer(&self) -> Vec<(Nanos, Nanos)> {
+        let around = |(from, to)| (from - defaults::TRACED_BEFORE, to + defaults::TRACED_AFTER);
+        let mut each: Vec<_> = self.slowest().iter().filter_map(SlowSpan::at_peer).map(around).collect();
+        each.sort_unstable();
+        each.dedup_by(|next, last| {
+            let meets = next.0 <= last.1;
+            last.1 = if meets { last.1.max(next.1) } else { last.1 };
+            meets
+        });
+        each
     }
 
     /// Probes of the measuring phase by their fate.

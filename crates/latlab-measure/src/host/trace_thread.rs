@@ -106,10 +106,12 @@ fn empty(tracing: &mut Tracing, sink: &mut impl TraceSink, over: &AtomicBool) ->
             }
         }
         bytes.drain(..whole);
-        match (has_more, is_over) {
-            (true, _) => continue,
-            (false, true) => return Ok(sink.rest(now)),
-            (false, false) => sink.rest(now),
+        if has_more {
+            continue;
+        }
+        sink.rest(now);
+        if is_over {
+            return Ok(());
         }
         thread::park_timeout(defaults::DRAIN.to_duration());
     }

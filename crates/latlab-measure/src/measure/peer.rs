@@ -7,7 +7,6 @@ use std::sync::atomic::AtomicBool;
 
 use super::MeasureError;
 use super::remote_host::{PeerSettings, RemoteHost, RemoteResults};
-use super::trace_keeper::at_peer;
 use crate::agent::{Agent, LoadsRequest, LoadsStatus, NetLoadPath};
 use crate::diagnostics::{Failure, refused};
 use crate::facts::{SettingFacts, XdpFacts};
@@ -357,7 +356,7 @@ impl Peer {
             Err(Failure { cause, message, .. }) => run.note_peer_trace_missing(cause.as_ref().unwrap_or(message)),
         }
         let mut text = String::new();
-        for span in tracing.as_ref().map_or(Vec::new(), |_| at_peer(&run.progress().slowest())) {
+        for span in tracing.as_ref().map_or(Vec::new(), |_| run.progress().slowest_at_peer()) {
             let lines = agent.read_trace(span)?;
             text.extend(lines.into_iter().flat_map(|lines| [span_comment(span.0, span.1), lines]));
         }

@@ -161,16 +161,3 @@ impl KeptSpans {
         text
     }
 }
-
-/// When the peer had the probes of `spans`, on its clock, and the time around that is kept: those that meet are one.
-pub(super) fn at_peer(spans: &[SlowSpan]) -> Vec<(Nanos, Nanos)> {
-    let around = |(from, to)| (from - defaults::TRACED_BEFORE, to + defaults::TRACED_AFTER);
-    let mut each: Vec<(Nanos, Nanos)> = spans.iter().filter_map(SlowSpan::at_peer).map(around).collect();
-    each.sort_unstable();
-    each.dedup_by(|next, last| {
-        let meets = next.0 <= last.1;
-        last.1 = if meets { last.1.max(next.1) } else { last.1 };
-        meets
-    });
-    each
-}

@@ -27,16 +27,6 @@ fn open_on(stage: &mut Stage, nonce: u8) -> Result<NativeSession, SessionError> 
 }
 
 #[test]
-fn a_set_stop_flag_ends_the_handshake_at_once() {
-    let mut stage = keyed();
-    stage.lose_requests = (0..5).collect();
-    let clock = stage.clock.clone();
-    let stopped = open(&mut stage, &clock, Some(&key(1)), &wishes(1), &AtomicBool::new(true));
-    assert!(matches!(stopped, Err(SessionError::Interrupted { .. })), "{stopped:?}");
-    assert_eq!(stage.clock.now(), Stamp::from_nanos(0), "not a moment was waited");
-}
-
-#[test]
 fn failed_system_calls_of_the_reflector_are_counted() {
     let mut stage = keyed();
     stage.reflector.count_failed_reply();
@@ -296,17 +286,6 @@ fn a_session_ends_by_its_duration_and_by_its_idle_time() {
             steps - answered
         );
     }
-}
-
-#[test]
-fn a_session_without_a_duration_gets_the_longest_permitted() {
-    let mut stage = keyed();
-    let clock = stage.clock.clone();
-    let second = Nanos::from_secs(1);
-    let wishes = SessionParams::new("stage:1", [1; 16], 24, Schedule::Closed, None, second);
-    let session = open(&mut stage, &clock, Some(&key(1)), &wishes, &NEVER).expect("a session");
-    assert_eq!(session.terms().duration, ReflectorLimits::DEFAULT.duration);
-    assert_eq!(session.terms().idle, ReflectorLimits::DEFAULT.idle);
 }
 
 #[test]

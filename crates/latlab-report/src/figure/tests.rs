@@ -236,22 +236,6 @@ fn hostile_names_are_escaped() {
 }
 
 #[test]
-fn a_density_of_many_cells_is_small() {
-    let cell = |index: u32| {
-        let (x, y) = (f64::from(index % 240) * 1e7, f64::from(index / 240));
-        Mark { darkness: 0.3, text: format!("{} probes", index % 9), ..Mark::at([x, x + 1e7], [y, y + 1.0]) }
-    };
-    let (x, y) = (axis(Scale::Linear(0.0, 2.4e9), AxisUnit::Time), axis(Scale::Linear(0.0, 96.0), AxisUnit::Plain));
-    let figure = figure(x, y, vec![(Shape::Cells, (0..8_000).map(cell).collect())]);
-    let text = drawn(&figure);
-    assert_eq!(count(&text, "cell"), 8_000);
-    assert!(text.len() < 900_000, "{}", text.len());
-    let table = table(&figure);
-    assert_eq!((table.rows.len(), table.omitted), (TABLE_ROWS, 8_000 - TABLE_ROWS));
-    assert_eq!(csv(&figure).lines().count(), 1 + 8_000);
-}
-
-#[test]
 fn a_table_has_a_column_for_each_value_and_csv_names_units() {
     let boxes = vec![Mark::at([2e3, 3e3, 4e3, 1e3, 9e3], [0.0])];
     let boxes = figure(times(), names(&["a, b"]), vec![(Shape::Boxes, boxes), (Shape::Points, points(&[(5e3, 0.1)]))]);

@@ -1,7 +1,5 @@
 //! Figures of runs in memory: which ones appear, and the numbers of their marks.
 
-use std::collections::BTreeMap;
-
 use super::*;
 use crate::analysis::Estimand;
 use crate::analysis::comparison::{
@@ -382,14 +380,6 @@ fn only_numbers_of_one_kind_make_a_line() {
 }
 
 #[test]
-fn conditions_at_one_place_are_not_joined() {
-    let of = |size: &str| condition(size, &[("size", size)], vec![run([10, 20])]);
-    let figures = plots(["64", "64B", "128"].map(of).into());
-    let [points] = named(&figures, "sweep").series.as_slice() else { panic!("points alone") };
-    assert_eq!((points.shape, points.marks.len()), (Shape::Points, 3));
-}
-
-#[test]
 fn many_levels_and_many_runs_are_bounded_and_counted() {
     let one = run([10, 20, 30]);
     let of = |index: usize| condition("a", &[("size", &index.to_string())], vec![one.clone()]);
@@ -406,20 +396,6 @@ fn many_levels_and_many_runs_are_bounded_and_counted() {
     let points = numbers(&rows.series[1].marks);
     assert_eq!(points.len(), 202);
     assert!([1_000.0, 900_000.0].iter().all(|x| points.iter().any(|point| point[0] == *x)), "{points:?}");
-}
-
-#[test]
-fn ten_thousand_conditions_are_bounded() {
-    let one = run([10, 20, 30]);
-    let of = |index: usize| {
-        let (size, load) = (index.to_string(), format!("<script>{}</script>", index % 100));
-        condition(&load, &[("size", &size), ("load", &load)], vec![one.clone()])
-    };
-    let figures = plots((0..10_000).map(of).collect());
-    assert_eq!(names(&figures), ["tail", "percentiles", "histogram", "sweep", "sweep-p99"]);
-    let tail = named(&figures, "tail");
-    assert!(tail.panels.len() == 24 && tail.caption.ends_with("runs along the lower edge."), "{}", tail.caption);
-    assert!(tail.caption.contains("9,808 conditions are not shown."), "{}", tail.caption);
 }
 
 /// A factor with its levels.
@@ -527,18 +503,4 @@ fn a_stream_and_its_host_share_a_time_axis() {
     assert_eq!((busy.series[0].name.as_str(), &busy.x.scale), ("CPU 0", &rates.x.scale));
     assert!(numbers(&busy.series[0].marks).iter().all(|point| (point[1] - 0.25).abs() < 1e-12));
     assert!(busy.caption.ends_with("Shown are the busiest CPUs."), "{}", busy.caption);
-}
-
-#[test]
-fn names_of_figures_are_unique() {
-    let levels = |size: &str| BTreeMap::from([("size".to_owned(), size.to_owned())]);
-    let of = |size: &str| PlotCondition { name: size.into(), levels: levels(size), runs: vec![run([10, 20])] };
-    let comparisons = compared(0);
-    let conditions = vec![of("1"), of("2"), of("3")];
-    let figures = figures(&PlotInput { conditions, comparisons: Some(&comparisons), recipe: None });
-    let mut names = names(&figures);
-    let count = names.len();
-    names.sort_unstable();
-    names.dedup();
-    assert_eq!(names.len(), count, "{names:?}");
 }

@@ -228,26 +228,6 @@ fn a_read_only_store_is_refused_before_anything_is_sent() {
 }
 
 #[test]
-fn a_full_disk_ends_the_run_and_the_recording_is_readable() {
-    let home = tempfile::tempdir().expect("a temporary directory");
-    let script = "mkdir disk && mount -t tmpfs -o size=1m tmpfs disk && \
-                  \"$0\" ping -d 50s --warmup 0 --store disk; echo \"ping ended with $?\"; \
-                  \"$0\" summary disk/*; echo \"summary ended with $?\"";
-    let Some((_, printed)) = in_own_mounts(home.path(), script, &[]) else { return };
-    assert!(
-        printed.contains("ping ended with 3\n") && printed.contains("cause: no space left on device (ENOSPC)"),
-        "{printed}"
-    );
-    assert!(printed.contains("hint: free some space"), "{printed}");
-    // Whether the rows fit on the disk with the full spool depends on a few kilobytes. If not, the spool is read.
-    assert!(
-        printed.contains("summary ended with 0\n") && printed.contains("ended before its planned end"),
-        "{printed}"
-    );
-    assert_eq!(printed.matches("recording    disk/").count(), 2, "both have a summary: {printed}");
-}
-
-#[test]
 fn the_death_of_the_reflector_process_ends_the_run_with_exit_code_4() {
     for line in ["-d 50s", "-d 50s -i 10ms -s 64,128"] {
         let home = tempfile::tempdir().expect("a temporary directory");

@@ -98,10 +98,9 @@ fn expect_hog(target: &str, at: &str) {
     let _precedence = precedence();
     let home = tempfile::tempdir().expect("a temporary directory");
     let trace = if can_trace() { " --trace" } else { "" };
-    let lab = Latlab::at(home.path()).args(["ping", target, "--peer-addr", "127.0.0.1"]);
-    let lab = if at == "local" { Latlab::at(home.path()).line("ping") } else { lab };
-    let line = format!("-i 1ms -d 3s --warmup 0 --cpu 0 --peer-cpu 1 --stamps kernel{trace}");
-    let running = recorded(home.path(), lab.line(&line).start());
+    let address = if at == "peer" { "--peer-addr 127.0.0.1 " } else { "" };
+    let line = format!("{address}-i 1ms -d 3s --warmup 0 --cpu 0 --peer-cpu 1 --stamps kernel{trace}");
+    let running = recorded(home.path(), Latlab::at(home.path()).args(["ping", target]).line(&line).start());
     let mut spans = Vec::new();
     for _ in 0..8 {
         let busy = keep_busy(1, Duration::from_millis(60));

@@ -6,7 +6,6 @@ use std::io::Read;
 use std::path::Path;
 
 use rustix::process::Signal;
-use serde_json::Value;
 
 use crate::harness::{Finished, Latlab, contains, empty, wait_until, warnings_at_most};
 use crate::lab::{ip, privileged};
@@ -214,28 +213,6 @@ fn an_interface_with_the_name_of_a_deleted_one_is_not_restored() {
         ip("link set near mtu 1400");
         let printed = in_one_line(&restore(home).stdout);
         assert!(printed.contains("another interface has its name"), "{printed}");
-        assert_eq!(mtu_bytes("near"), 1_400, "another interface");
-    });
-}
-
-#[test]
-fn a_namespace_with_the_inode_of_a_deleted_one_is_not_restored() {
-    if !privileged() || !programs(&["ip"]) {
-        return;
-    }
-    beside_a_pair(|home| {
-        die_with_a_small_near(home);
-        let page =
-            fs::read_dir(home.join("state/journal")).expect("a journal").next().expect("a page").expect("a name");
-        let mut text: Value = serde_json::from_slice(&fs::read(page.path()).expect("a page")).expect("JSON");
-        // The kernel uses inode numbers of namespaces again, but never cookies: this simulates another namespace.
-        let Some(cookie) = text["entries"][0]["network_cookie"].as_u64() else {
-            return skip("the kernel tells no cookie (Linux 5.14)");
-        };
-        text["entries"][0]["network_cookie"] = (cookie + 1).into();
-        fs::write(page.path(), text.to_string()).expect("a page");
-        let printed = in_one_line(&restore(home).stdout);
-        assert!(printed.contains("its network namespace has no process"), "{printed}");
         assert_eq!(mtu_bytes("near"), 1_400, "another interface");
     });
 }

@@ -210,7 +210,6 @@ explain with-wakeup
 explain 1.13-traced
 explain 1.13-traced --worst 1 --json
 explain 1.3-wakeup
-explain closed 1.4-stream -q
 explain 1.4-stream
 ";
 

@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::{Case, diff, json, testdata};
 
 /// Time limit of a command line: no command measures, so one that takes longer hangs.
-const DEADLINE: Duration = Duration::from_secs(30);
+const DEADLINE: Duration = Duration::from_secs(120);
 
 /// The whole transcript of `case`.
 pub(crate) fn of(case: &Case) -> String {

@@ -177,17 +177,6 @@ fn a_knob_that_vanishes_stays_in_the_journal_and_the_others_are_restored() {
 }
 
 #[test]
-fn a_value_that_another_process_has_set_is_not_restored() {
-    let host = four_knobs();
-    let mut guard = host.hold(&three()).expect("all knobs are there");
-    host.write(GOVERNOR, "schedutil");
-    let facts = guard.restore();
-    assert_eq!(facts[0].ended, Some(Restoration::Changed { found: "schedutil".into() }));
-    assert_eq!((host.read(GOVERNOR).as_str(), host.read(RT).as_str()), ("schedutil", "950000"));
-    assert_eq!(host.pages(), 0, "it is not ours any more");
-}
-
-#[test]
 fn a_value_that_is_already_set_is_neither_written_nor_journalled() {
     let host = four_knobs();
     let mut guard = host.hold(&[Setting::RtRuntime(950_000)]).expect("there");
@@ -202,17 +191,6 @@ fn without_a_journal_nothing_is_set() {
     let error = host.hold(&three()).expect_err("no journal");
     assert!(matches!(error, KnobError::Journal { .. }), "{error:?}");
     assert!(host.written().is_empty());
-}
-
-#[test]
-fn knobs_of_a_running_process_are_refused_to_others() {
-    let host = four_knobs();
-    let _guard = host.hold(&three()).expect("all knobs are there");
-    assert_eq!(host.written().len(), 4);
-    let (recovered, unrecovered) = recover(&host.knob_journal(), &host.host_root());
-    assert!(recovered.is_empty() && unrecovered.is_empty() && host.written().is_empty());
-    let error = host.hold(&[Setting::RtRuntime(1)]).expect_err("held");
-    assert!(matches!(error, KnobError::Taken { pid, .. } if pid == std::process::id()), "{error:?}");
 }
 
 #[test]

@@ -164,8 +164,8 @@ pub struct RemedyArgs {
 pub struct TraceArgs {
     /// Keep what the CPUs ran around the slowest 20, for `latlab explain` (root)
     ///
-    /// Switches, wake-ups and interrupts of this host, and of a peer's that ssh: or cmd: reached as root. It costs about 1 us of
-    /// each wake-up, which the summary states. In a stream the slowest are its latency probes.
+    /// Switches, wake-ups and interrupts of this host and of an agent's, as the kernel's text in the recording. It costs about
+    /// 1 us of each wake-up, which the summary states.
     #[arg(long, hide_short_help = true)]
     pub trace: bool,
 }
