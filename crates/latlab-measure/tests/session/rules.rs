@@ -1,9 +1,7 @@
 //! The wire rules R1 to R8, tested with the state machine, without sockets.
 
 use std::net::SocketAddr;
-use std::sync::atomic::AtomicBool;
 
-use latlab_measure::clock::Clock;
 use latlab_measure::session::{
     DropReason, NativeSession, ProbeCodec, ReflectorLimits, SessionError, SessionParams, open,
 };
@@ -11,7 +9,6 @@ use latlab_measure::wire::{
     ACCEPT_BYTES, Accept, COOKIE_BYTES, Codes, Cookie, MessageType, OPEN_BYTES, Open, REFUSE_BYTES, REPORT_BYTES,
     Refuse, RefuseReason, Report, Terms, hello_datagram,
 };
-use latlab_plan::plan::Schedule;
 use latlab_terms::probe::Seq;
 use latlab_terms::units::{Nanos, Stamp};
 

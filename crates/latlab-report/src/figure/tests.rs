@@ -1,6 +1,6 @@
 use super::axis::{Axis, AxisUnit, Scale, Tick};
 use super::svg::{css, inline, standalone};
-use super::table::{TABLE_ROWS, csv, table};
+use super::table::{csv, table};
 use super::{Figure, Mark, Series, Shape};
 
 fn axis(scale: Scale, unit: AxisUnit) -> Axis {
