@@ -534,6 +534,23 @@ mod tests {
     }
 
     #[test]
+    fn a_peer_has_a_probe_within_its_round_trip_and_spans_that_meet_are_one() {
+        let probe = |from_ms: i64| {
+            let at = |ms: i64| Nanos::from_millis(ms).0;
+            // 20 ms, of which the reflector has 4, on a clock that is an hour ahead.
+            let reflected = [from_ms + 3_600_007, from_ms + 3_600_011].map(|ms| Stamp::from_nanos(at(ms)));
+            let [from, to] = [from_ms, from_ms + 20].map(|ms| Stamp::from_nanos(at(ms)));
+            SlowSpan { from, to, reflected: Some(reflected) }
+        };
+        let progress = RecordingProgress::default();
+        *progress.0.slowest.lock().expect("not poisoned") = vec![probe(200), probe(0), probe(30)];
+        let span =
+            |from_ms: i64, to_ms: i64| (Nanos::from_millis(3_600_000 + from_ms), Nanos::from_millis(3_600_000 + to_ms));
+        // From 16 ms before the receipt until 16 ms after the answer, with 10 ms before and 1 ms after.
+        assert_eq!(progress.slowest_at_peer(), [span(-19, 58), span(181, 228)]);
+    }
+
+    #[test]
     fn of_spans_that_overlap_the_slowest_is_kept() {
         let mut slowest = SlowestSpans::default();
         let span = |from: i64, to: i64| {

@@ -20,7 +20,7 @@ use super::reader::Recording;
 use super::ring::{EventLog, ring};
 use super::spool::{self, SPOOL, Spool};
 use super::store::{Store, directory_name, refuse_files, trace_file};
-use crate::diagnostics::{Caveat, Explain, Severity};
+use crate::diagnostics::{Caveat, Explain, Failure, Severity};
 use crate::plan::{Kind, Side, defaults};
 use crate::platform::Directory;
 use crate::units::Nanos;
@@ -182,9 +182,10 @@ impl RecordingWriter {
     }
 
     /// Adds the caveat that the trace of the peer's host is missing.
-    pub fn note_peer_trace_missing(&mut self, why: &str) {
-        let message = format!("the trace of the peer is missing: {why}");
-        self.manifest.caveats.push(trace_missing(message, "an agent that runs as root"));
+    pub fn note_peer_trace_missing(&mut self, Failure { message, cause, hint, .. }: &Failure) {
+        let why = [Some(message), cause.as_ref()].into_iter().flatten().map(|it| format!(": {it}"));
+        let message = format!("the trace of the peer is missing{}", String::from_iter(why));
+        self.manifest.caveats.push(trace_missing(message, hint.as_deref().unwrap_or_default()));
     }
 
     /// Counts of what was recorded so far.

@@ -64,7 +64,9 @@ impl NextStep {
         let most = |one: &&StageShares, other: &&StageShares| one.excess_ns.total_cmp(&other.excess_ns);
         let subject = stages.iter().max_by(most).map(|stage| stage.stage.subject);
         let of_this_host = |why: &str| own(why, if spec.trace { "latlab doctor" } else { "--trace" });
-        let Some((_, why, step)) = REMEDIES.iter().find(|(own, ..)| Some(*own) == subject) else {
+        // The options of a stream are not those of its probes.
+        let remedy = REMEDIES.iter().find(|(own, ..)| Some(*own) == subject).filter(|_| spec.stream().is_none());
+        let Some((_, why, step)) = remedy else {
             return of_this_host("something of this host may disturb");
         };
         let is_peer =

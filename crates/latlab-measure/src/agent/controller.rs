@@ -16,6 +16,7 @@ use crate::clock::{Clock, Monotonic};
 use crate::diagnostics::Failure;
 use crate::facts::{ClockAnchor, ClockExchange, HostFacts, HostSample, SettingFacts, XdpFacts};
 use crate::plan::{PathSpec, Target, TransportKind};
+use crate::recording::trace::span_comment;
 use crate::session::ReflectorRequest;
 use crate::units::Nanos;
 
@@ -27,7 +28,7 @@ const COMMAND_NOT_FOUND: i32 = 127;
 const SSH_FAILED: i32 = 255;
 /// Readings of the remote clocks; the one with the shortest round trip counts, since half of it bounds the error.
 const CLOCK_EXCHANGES: usize = 8;
-/// The time to collect samples: the user waits for the summary meanwhile.
+/// The time to collect samples, or the trace of a run: the user waits for the summary meanwhile.
 const COLLECTION_TIMEOUT: Duration = Duration::from_secs(10);
 /// Characters of each text of an agent's refusal that are shown.
 const REFUSAL_CHARS: usize = 2_000;
@@ -312,15 +313,23 @@ impl Agent {
         }
     }
 
-    /// The text of the trace between these instants of the agent's clock; `None` if it is not complete there, or too long.
+    /// The text of the trace of these spans of the agent's clock, without those where it is not complete, or too long, and those
+    /// that do not come in time.
     ///
     /// # Errors
     /// [`AgentError`].
-    pub(crate) fn read_trace(&mut self, (from_ns, to_ns): (Nanos, Nanos)) -> Result<Option<String>, AgentError> {
-        match self.ask(&Request::ReadTrace { from_ns, to_ns })? {
-            Reply::Trace { text } => Ok(text),
-            other => Err(self.unexpected(&other)),
+    pub(crate) fn read_trace(&mut self, spans: &[(Nanos, Nanos)]) -> Result<String, AgentError> {
+        let (begun, mut all) = (Instant::now(), String::new());
+        for (from_ns, to_ns) in spans.iter().copied() {
+            if begun.elapsed() > COLLECTION_TIMEOUT {
+                break;
+            }
+            match self.ask(&Request::ReadTrace { from_ns, to_ns })? {
+                Reply::Trace { text } => all.extend(text.map(|text| span_comment(from_ns, to_ns) + &text)),
+                other => return Err(self.unexpected(&other)),
+            }
         }
+        Ok(all)
     }
 
     /// Lets the agent undo its changes, and ends it.

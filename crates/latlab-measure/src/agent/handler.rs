@@ -132,10 +132,11 @@ impl RequestHandler {
     /// # Errors
     /// The first change that could not be undone.
     pub(crate) fn undo(&mut self) -> Result<(), Failure> {
-        (self.sampling, self.tracing) = (Sampling::default(), Tracing::default());
+        self.sampling = Sampling::default();
         // Loads and reflectors may take a second to end, so the settings of the host are restored first.
         self.loads.iter_mut().for_each(AgentLoads::give_up);
         let restored = self.settings.undo();
+        self.tracing = Tracing::default();
         while let Some(reflector) = self.reflectors.pop() {
             drop(reflector);
         }

@@ -123,7 +123,7 @@ impl AgentLoop<'_> {
         let reply = match serde_json::from_slice(payload) {
             Ok(Request::Heartbeat) => return Ok(()),
             Ok(request) => self.carry_out(request).unwrap_or_else(Reply::Error),
-            Err(error) => Reply::Error(unknown_request(&error)),
+            Err(_) => Reply::Error(unknown_request()),
         };
         self.write(&reply_frame(&reply))
     }
@@ -190,9 +190,8 @@ fn reply_frame(reply: &Reply) -> Vec<u8> {
     frame_of(&Reply::Error(Failure::world("cannot send the reply").because(format!("it has {bytes} bytes"))))
 }
 
-fn unknown_request(error: &serde_json::Error) -> Failure {
+fn unknown_request() -> Failure {
     Failure::world(format!("latlab {} does not know this request", env!("CARGO_PKG_VERSION")))
-        .because(error.to_string())
         .hint("run the same version of latlab on both hosts")
 }
 

@@ -20,8 +20,8 @@ use crate::units::Nanos;
 const MEMORY_BYTES: usize = 64 << 20;
 /// Text that is compressed together.
 const PART_BYTES: usize = 1 << 20;
-/// The longest text of a reply, which is longer in JSON.
-const TEXT_BYTES: usize = 512 << 10;
+/// The longest text of a reply, which is longer in JSON: as of a page of samples.
+const TEXT_BYTES: usize = 256 << 10;
 
 /// The trace of this host between its start and the end of the connection.
 #[derive(Debug, Default)]
@@ -40,7 +40,8 @@ impl Tracing {
             let cost_ns = wakeup_cost_ns(&rings)?;
             Ok((cost_ns, TraceThread::begin(rings, History::default())?))
         };
-        let failure = |error| Failure::world("cannot trace the far host").because(explain(&error));
+        let hint = "an agent that is root, or has `cap_sys_admin`, on a kernel with tracefs and its scheduler events";
+        let failure = |error| Failure::world("cannot trace the far host").because(explain(&error)).hint(hint);
         let (cost_ns, thread) = begun().map_err(failure)?;
         *self = Tracing::Running(thread);
         Ok(cost_ns)
@@ -96,7 +97,8 @@ impl History {
     fn close(&mut self) {
         let mut packed = DeflateEncoder::new(Vec::new(), Compression::fast());
         // A vector takes all.
-        let packed = packed.write_all(self.open.as_bytes()).and_then(|()| packed.finish()).unwrap_or_default();
+        let mut packed = packed.write_all(self.open.as_bytes()).and_then(|()| packed.finish()).unwrap_or_default();
+        packed.shrink_to_fit();
         self.open.clear();
         self.bytes += packed.len();
         self.parts.push_back((self.span, packed));
@@ -116,16 +118,19 @@ impl History {
         if !self.open.is_empty() {
             self.close();
         }
-        let mut lines: Vec<(Nanos, String)> = Vec::new();
+        let (mut lines, mut bytes) = (Vec::<(Nanos, String)>::new(), 0);
         for (_, packed) in self.parts.iter().filter(|(span, _)| is_in(span)) {
             let mut text = String::new();
             DeflateDecoder::new(packed.as_slice()).read_to_string(&mut text)?;
             let events = text.lines().filter_map(|line| Some((TraceEvent::parse(line)?.at, line.to_owned())));
-            lines.extend(events.filter(|(at, _)| from <= *at && *at <= to));
+            lines
+                .extend(events.filter(|(at, _)| from <= *at && *at <= to).inspect(|(_, line)| bytes += line.len() + 1));
+            if bytes > TEXT_BYTES {
+                return Ok(None);
+            }
         }
         lines.sort_by_key(|(at, _)| *at);
-        let text: String = lines.into_iter().flat_map(|(_, line)| [line, "\n".into()]).collect();
-        Ok(Some(text).filter(|text| text.len() <= TEXT_BYTES))
+        Ok(Some(lines.into_iter().flat_map(|(_, line)| [line, "\n".into()]).collect()))
     }
 }
 

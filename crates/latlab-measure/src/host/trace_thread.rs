@@ -56,6 +56,17 @@ impl<S: TraceSink> TraceThread<S> {
         Ok(TraceThread { over, number, thread })
     }
 
+    /// Ends the trace, and returns what was kept of it.
+    ///
+    /// # Errors
+    /// The rings could not be read.
+    pub fn end(mut self) -> io::Result<S> {
+        let ended = || Err(io::ErrorKind::NotFound.into());
+        self.join().map_or_else(ended, |joined| joined.unwrap_or_else(|panic| resume_unwind(panic)))
+    }
+}
+
+impl<S> TraceThread<S> {
     /// From now on it may delay others: what happened last must not be overwritten.
     pub fn hurry(&self) {
         let number = self.number.load(Ordering::Acquire);
@@ -63,28 +74,18 @@ impl<S: TraceSink> TraceThread<S> {
         _ = (number > 0).then(|| set_idle(number, false));
     }
 
-    /// Ends the trace, and returns what was kept of it.
-    ///
-    /// # Errors
-    /// The rings could not be read.
-    pub fn end(mut self) -> io::Result<S> {
+    fn join(&mut self) -> Option<thread::Result<io::Result<S>>> {
+        let thread = self.thread.take()?;
         self.hurry();
-        self.stop();
-        let ended = || Err(io::ErrorKind::NotFound.into());
-        self.thread.take().map_or_else(ended, |thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)))
-    }
-}
-
-impl<S> TraceThread<S> {
-    fn stop(&self) {
         self.over.store(true, Ordering::Release);
-        self.thread.iter().for_each(|thread| thread.thread().unpark());
+        thread.thread().unpark();
+        Some(thread.join())
     }
 }
 
 impl<S> Drop for TraceThread<S> {
     fn drop(&mut self) {
-        self.stop();
+        _ = self.join();
     }
 }
 

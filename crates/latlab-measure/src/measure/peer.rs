@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 use super::MeasureError;
 use super::remote_host::{PeerSettings, RemoteHost, RemoteResults};
 use crate::agent::{Agent, LoadsRequest, LoadsStatus, NetLoadPath};
-use crate::diagnostics::{Failure, refused};
+use crate::diagnostics::{Explain, Failure, refused};
 use crate::facts::{SettingFacts, XdpFacts};
 use crate::host::placement::{self, AffinityGuard};
 use crate::host::{EnteredNamespace, Lab};
@@ -19,7 +19,6 @@ use crate::plan::{
 };
 use crate::recording::RecordingWriter;
 use crate::recording::manifest::AGENT_VERSION;
-use crate::recording::trace::span_comment;
 use crate::session::{LoadedPath, PreSharedKey, ReflectorProcess, ReflectorRequest};
 use crate::transport::{TransportError, XdpTransport, local_address_towards, resolve};
 use crate::units::Nanos;
@@ -133,8 +132,9 @@ impl Peer {
             guard.apply(KnobJournal::for_user().as_ref()).map_err(HostError::from)?;
             agent_settings.apply(&mut agent)?;
         }
-        let (address, xdp) = agent.start_reflector(request(bind))?;
+        // Before a reflector may spin on the CPU on which its cost is measured.
         let tracing = spec.trace.then(|| agent.start_tracing()).transpose()?;
+        let (address, xdp) = agent.start_reflector(request(bind))?;
         // After the settings, so that the facts are those of the run.
         let remote_host = Some(RemoteHost::before_run(&mut agent, bind)?);
         let remote_cpus = spec.peer.and_then(|end| end.cpu).into_iter().collect();
@@ -345,25 +345,17 @@ impl Peer {
         }
     }
 
-    /// Gives a run what the agent's host ran while it had the slowest probes.
-    ///
-    /// # Errors
-    /// The agent is lost, or cannot read its trace.
-    pub(super) fn keep_trace(&mut self, run: &mut RecordingWriter) -> Result<(), MeasureError> {
-        let Some((agent, tracing)) = self.agent.as_mut().zip(self.tracing.as_ref()) else { return Ok(()) };
-        match tracing {
-            Ok(cost_ns) => run.manifest_mut().run.peer_trace_cost_ns = Some(*cost_ns),
-            Err(Failure { cause, message, .. }) => run.note_peer_trace_missing(cause.as_ref().unwrap_or(message)),
+    /// Gives a run what the agent's host ran while it had the slowest probes, or a caveat.
+    pub(super) fn keep_trace(&mut self, run: &mut RecordingWriter) {
+        let Some((agent, tracing)) = self.agent.as_mut().zip(self.tracing.as_ref()) else { return };
+        run.manifest_mut().run.peer_trace_cost_ns = tracing.as_ref().ok().copied();
+        let spans = run.progress().slowest_at_peer();
+        let text = tracing.clone().and_then(|_| agent.read_trace(&spans).map_err(|error| error.explain()));
+        match text {
+            Ok(text) if !text.is_empty() => run.keep_trace(Side::Peer, &text),
+            Ok(_) => run.note_peer_trace_missing(&Failure::world("its events were too many, or overwritten")),
+            Err(failure) => run.note_peer_trace_missing(&failure),
         }
-        let mut text = String::new();
-        for span in tracing.as_ref().map_or(Vec::new(), |_| run.progress().slowest_at_peer()) {
-            let lines = agent.read_trace(span)?;
-            text.extend(lines.into_iter().flat_map(|lines| [span_comment(span.0, span.1), lines]));
-        }
-        if tracing.is_ok() {
-            run.keep_trace(Side::Peer, &text);
-        }
-        Ok(())
     }
 
     /// The host of the agent; `None` without one.

@@ -13,7 +13,7 @@ use crate::figure::table::csv;
 use crate::figure::{Mark, Shape};
 use crate::metric::Metric;
 use crate::plan::{Kind, Side};
-use crate::probe::{Fate, ProbeRecord};
+use crate::probe::Fate;
 
 /// A closed loop with a probe each ms of these delays in µs; 0 is a lost probe.
 fn source(delays_us: impl IntoIterator<Item = i64>) -> InMemory {
@@ -473,19 +473,6 @@ fn host_samples() -> Vec<(Side, HostSample)> {
         cpus: vec![(0, cpu(seq))],
     };
     (0..4).map(|seq| (Side::Local, sample(seq))).collect()
-}
-
-#[test]
-fn the_time_axis_of_refused_probes_does_not_name_a_measured_one() {
-    let row = |seq: i64| scheduled(seq as u64, seq * 100_000, 0, 60);
-    let host_axis = |rows: Vec<ProbeRecord>| {
-        let source = InMemory { hosts: host_samples(), ..InMemory::of(EVERY_MS, rows) };
-        let figures = plots_of(&source);
-        named(&figures, "host-busy").x.label.clone()
-    };
-    assert_eq!(host_axis((0..4).map(row).collect()), "time since the first measured probe");
-    let refused = (0..4).map(|seq| but(row(seq), Fate::SendFailed)).collect();
-    assert_eq!(host_axis(refused), "time since the first probe of the measured phase");
 }
 
 #[test]

@@ -221,7 +221,7 @@ fn unknown_requests_are_refused_in_constant_memory() {
     let large = json!({"arm": {"planned_ns": "x".repeat(1_000_000)}});
     for request in [json!("reboot"), json!(7), json!({"arm": {}}), large.clone()] {
         let reply = agent.ask(&request);
-        assert!(reply["error"]["cause"].is_string() && reply["error"]["exit_code"] == 3, "{reply}");
+        assert!(reply["error"]["hint"].is_string() && reply["error"]["exit_code"] == 3, "{reply}");
     }
     let before = peak_kib();
     for _ in 0..50 {

@@ -291,15 +291,3 @@ fn the_death_of_the_reflector_of_an_agent_leads_to_exit_code_4() {
     assert!(ran.stdout.contains("fatal: the reflector process of this run ended"), "{}", ran.stdout);
     assert!(!ran.stdout.contains("no probe was answered after"), "one caveat for one cause: {}", ran.stdout);
 }
-
-#[test]
-fn several_processes_share_a_store() {
-    let home = tempfile::tempdir().expect("a temporary directory");
-    let runs: Vec<_> = (0..3).map(|_| Latlab::at(home.path()).line("ping -n 60 -i 5ms --warmup 0").start()).collect();
-    for run in runs {
-        run.finishes_measured();
-    }
-    let recorded = recordings(home.path());
-    assert_eq!(recorded.len(), 3);
-    assert!(recorded.iter().all(|recording| open(recording).1.len() == 60));
-}

@@ -90,12 +90,17 @@ fn a_busy_cpu_of_a_peer_is_found_in_the_trace_of_its_agent() {
     }
 }
 
-/// Another thread takes the CPU of the reflector that `target` has, which the trace of that host shows.
 fn expect_hog(target: &str, at: &str) {
     if thread::available_parallelism().map_or(1, usize::from) < 2 {
         return skip("there is one CPU only");
     }
     let _precedence = precedence();
+    // Busy neighbours make the kernel overwrite a trace.
+    assert!((0..5).any(|_| finds_hog(target, at)), "no trace of five");
+}
+
+/// Another thread takes the CPU of the reflector that `target` has. Whether the trace of that host was kept, which then shows it.
+fn finds_hog(target: &str, at: &str) -> bool {
     let home = tempfile::tempdir().expect("a temporary directory");
     let trace = if can_trace() { " --trace" } else { "" };
     let address = if at == "peer" { "--peer-addr 127.0.0.1 " } else { "" };
@@ -109,15 +114,15 @@ fn expect_hog(target: &str, at: &str) {
     }
     running.finishes_measured();
     if spans.is_empty() {
-        return skip("no right to SCHED_FIFO here");
+        skip("no right to SCHED_FIFO here");
+        return true;
     }
     expect_stage(home.path(), &spans, &["peer's wake-up"]);
     if !trace.is_empty() {
         let text = Latlab::at(home.path()).arg("explain").arg(only_recording(home.path())).success().stdout;
         // Each wait of 60 ms is among the 20 longest.
         if !text.contains("ran instead") {
-            // Busy neighbours made the kernel overwrite the trace: crate::wakeup_trace repeats its runs.
-            return;
+            return false;
         }
         assert!(text.contains("ran instead  `hog` the longest in"), "{text}");
         let found = explained(home.path());
@@ -127,6 +132,7 @@ fn expect_hog(target: &str, at: &str) {
         assert_eq!((&hog["at"], &hog["cpu"]), (&at.into(), &1.into()), "{found:#}");
         assert!(hog["ns"].as_i64().expect("a time") > 30_000_000, "{found:#}");
     }
+    true
 }
 
 #[test]
@@ -154,10 +160,14 @@ fn the_probes_of_a_stream_are_traced_and_explained() {
     }
     let alone = Latlab::new().line("stream --trace").failure(2).stderr;
     assert!(alone.contains("`--trace` needs `--probe`"), "{alone}");
-    let ran = Latlab::new().line("stream --rate 10Mbit/s -d 1s --warmup 0 --probe 1ms --trace").measured();
-    let found = explained(ran.directory());
-    assert_eq!((&found["kind"], &found["stages"][1]["name"]), (&"stream".into(), &"peer's process".into()));
-    assert!(only_recording(ran.directory()).join("trace.txt").exists());
+    let is_traced = |_| {
+        let ran = Latlab::new().line("stream --rate 10Mbit/s -d 1s --warmup 0 --probe 1ms --trace").measured();
+        let found = explained(ran.directory());
+        assert_eq!((&found["kind"], &found["stages"][1]["name"]), (&"stream".into(), &"peer's process".into()));
+        let text = fs::read_to_string(only_recording(ran.directory()).join("trace.txt")).expect("a trace");
+        text.starts_with("# latlab: from ")
+    };
+    assert!((0..5).any(is_traced), "no trace of five");
 }
 
 #[test]

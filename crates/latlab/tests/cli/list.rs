@@ -241,20 +241,6 @@ fn an_experiment_with_outputs_of_failed_hooks_is_removed_as_a_whole() {
 }
 
 #[test]
-fn what_is_measured_is_never_removed() {
-    let home = tempfile::tempdir().expect("a temporary directory");
-    let running = Latlab::at(home.path()).line("ping -d 50s -i 2ms --warmup 0 --tag build=a").start();
-    let has_tag = || list(home.path()).first().is_some_and(|it| it["condition"]["tags"]["build"] == "a");
-    wait_until("the run was under way", || spool_bytes(home.path()) > 128 && has_tag());
-    let prune = || Latlab::at(home.path()).line("list --prune --yes --tag build=a");
-    prune().stdout(contains("nothing to remove")).stderr(contains("still measures")).success();
-    running.signal(Signal::INT);
-    running.exits(130);
-    prune().stdout(contains("1 removed")).success();
-    assert!(recordings(home.path()).is_empty());
-}
-
-#[test]
 fn each_listed_name_can_be_typed_behind_summary() {
     let home = filled_store();
     let words = |options: &str| -> Vec<String> {

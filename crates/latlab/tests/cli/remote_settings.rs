@@ -228,6 +228,21 @@ fn the_rate_for_a_relative_load_is_searched_for_at_the_far_end() {
 }
 
 #[test]
+fn an_interrupt_ends_the_search_for_the_rate_of_a_load() {
+    let _flooding = flooding();
+    let (here, far) = (three_knobs(), three_knobs());
+    let line = format!("-d 50s --warmup 0 {THREE_THERE} --load net=90%@peer");
+    let running = between(&here, &far, &line).start();
+    let pid = running.pid().as_raw_nonzero().get();
+    wait_until("it searches", || below(pid, &["net-load"]).is_some());
+    let (agent, load) = (below(pid, &["agent"]).expect("it runs"), below(pid, &["net-load"]).expect("it runs"));
+    running.signal(Signal::INT);
+    running.exits(130);
+    are_gone(&[agent, load]);
+    far.expect_restored();
+}
+
+#[test]
 fn two_ends_on_one_host_cannot_set_the_same_knob() {
     let host = three_knobs();
     let lab = between(&host, &host, "-n 5 --set rt-runtime@both=-1").stdout(empty());
