@@ -45,6 +45,11 @@ impl NextStep {
                 "--try-remedies",
             );
         }
+        let of_this_host = |why: &str| own(why, if spec.trace { "latlab doctor" } else { "--trace" });
+        // The options of a stream are not those of its probes.
+        if spec.stream().is_some() {
+            return of_this_host("something of these hosts may disturb");
+        }
         let is_of_cpus = |test: CommonTest| {
             matches!(
                 test,
@@ -63,10 +68,7 @@ impl NextStep {
         }
         let most = |one: &&StageShares, other: &&StageShares| one.excess_ns.total_cmp(&other.excess_ns);
         let subject = stages.iter().max_by(most).map(|stage| stage.stage.subject);
-        let of_this_host = |why: &str| own(why, if spec.trace { "latlab doctor" } else { "--trace" });
-        // The options of a stream are not those of its probes.
-        let remedy = REMEDIES.iter().find(|(own, ..)| Some(*own) == subject).filter(|_| spec.stream().is_none());
-        let Some((_, why, step)) = remedy else {
+        let Some((_, why, step)) = REMEDIES.iter().find(|(own, ..)| Some(*own) == subject) else {
             return of_this_host("something of this host may disturb");
         };
         let is_peer =

@@ -325,7 +325,10 @@ impl Agent {
                 break;
             }
             match self.ask(&Request::ReadTrace { from_ns, to_ns })? {
-                Reply::Trace { text } => all.extend(text.map(|text| span_comment(from_ns, to_ns) + &text)),
+                Reply::Trace { text } => {
+                    let known = text.filter(|text| !text.is_empty());
+                    all.extend(known.map(|text| span_comment(from_ns, to_ns) + &text));
+                }
                 other => return Err(self.unexpected(&other)),
             }
         }

@@ -20,8 +20,8 @@ use crate::units::Nanos;
 const MEMORY_BYTES: usize = 64 << 20;
 /// Text that is compressed together.
 const PART_BYTES: usize = 1 << 20;
-/// The longest text of a reply, which is longer in JSON: as of a page of samples.
-const TEXT_BYTES: usize = 256 << 10;
+/// The longest text of a reply, which is longer in JSON.
+const TEXT_BYTES: usize = 512 << 10;
 
 /// The trace of this host between its start and the end of the connection.
 #[derive(Debug, Default)]
@@ -106,6 +106,7 @@ impl History {
             && let Some(([_, to], dropped)) = self.parts.pop_front()
         {
             self.bytes -= dropped.len();
+            self.gaps.retain(|[_, end]| *end > to);
             self.gaps.push([Nanos::ZERO, to]);
         }
     }

@@ -35,6 +35,8 @@ pub trait TraceSink: Send + 'static {
 #[derive(Debug)]
 pub struct TraceThread<S> {
     over: Arc<AtomicBool>,
+    /// What the rings have at the end is not read.
+    is_dropped: Arc<AtomicBool>,
     /// By which the kernel knows it; 0 before it runs.
     number: Arc<AtomicI32>,
     thread: Option<JoinHandle<io::Result<S>>>,
@@ -44,16 +46,17 @@ impl<S: TraceSink> TraceThread<S> {
     /// # Errors
     /// The thread cannot be started.
     pub fn begin(mut tracing: Tracing, mut sink: S) -> io::Result<TraceThread<S>> {
-        let (over, number) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicI32::new(0)));
-        let (is_over, known) = (Arc::clone(&over), Arc::clone(&number));
+        let [over, is_dropped] = [(); 2].map(|()| Arc::new(AtomicBool::new(false)));
+        let number = Arc::new(AtomicI32::new(0));
+        let (ends, known) = ([Arc::clone(&over), Arc::clone(&is_dropped)], Arc::clone(&number));
         let work = move || {
             known.store(current_thread(), Ordering::Release);
             // Else it delays what it watches.
             _ = set_idle(current_thread(), true);
-            empty(&mut tracing, &mut sink, &is_over).map(|()| sink)
+            empty(&mut tracing, &mut sink, &ends).map(|()| sink)
         };
         let thread = Some(thread::Builder::new().name("latlab-trace".into()).spawn(work)?);
-        Ok(TraceThread { over, number, thread })
+        Ok(TraceThread { over, is_dropped, number, thread })
     }
 
     /// Ends the trace, and returns what was kept of it.
@@ -85,17 +88,22 @@ impl<S> TraceThread<S> {
 
 impl<S> Drop for TraceThread<S> {
     fn drop(&mut self) {
+        self.is_dropped.store(true, Ordering::Release);
         _ = self.join();
     }
 }
 
-/// Gives `sink` all lines until `over`.
-fn empty(tracing: &mut Tracing, sink: &mut impl TraceSink, over: &AtomicBool) -> io::Result<()> {
+/// Gives `sink` all lines until it is over, or dropped.
+fn empty(tracing: &mut Tracing, sink: &mut impl TraceSink, ends: &[Arc<AtomicBool>; 2]) -> io::Result<()> {
     let (mut bytes, mut follows_loss) = (Vec::new(), false);
     loop {
-        let (is_over, now) = (over.load(Ordering::Acquire), Nanos(Monotonic.now().as_nanos()));
+        let [is_over, is_dropped] = ends.each_ref().map(|end| end.load(Ordering::Acquire));
+        let now = Nanos(Monotonic.now().as_nanos());
         if is_over {
             tracing.turn(false)?;
+        }
+        if is_dropped {
+            return Ok(());
         }
         let has_more = tracing.drain(&mut bytes)?;
         let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |place| place + 1);

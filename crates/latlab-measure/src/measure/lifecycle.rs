@@ -407,6 +407,7 @@ impl Hosts {
                 Err(lost) => failure = failure.or(Some(lost)),
             }
             runs.iter_mut().for_each(|run| peer.keep_trace(run.writer()));
+            failure = failure.or_else(|| peer.lost());
             runs.iter_mut().for_each(|run| note_remote_host(run, peer));
         }
         logs.finish(runs, &remote);

@@ -353,7 +353,7 @@ impl Peer {
         let text = tracing.clone().and_then(|_| agent.read_trace(&spans).map_err(|error| error.explain()));
         match text {
             Ok(text) if !text.is_empty() => run.keep_trace(Side::Peer, &text),
-            Ok(_) => run.note_peer_trace_missing(&Failure::world("its events were too many, or overwritten")),
+            Ok(_) => run.note_peer_trace_missing(&Failure::world("of no slow probe all events were kept")),
             Err(failure) => run.note_peer_trace_missing(&failure),
         }
     }
@@ -363,9 +363,14 @@ impl Peer {
         self.remote_host.as_ref()
     }
 
+    /// The loss of the agent; `None` if it is not lost.
+    pub(super) fn lost(&mut self) -> Option<MeasureError> {
+        self.agent.as_mut().and_then(Agent::lost).map(MeasureError::from)
+    }
+
     /// The loss of the agent if it is lost, since that causes other errors; else `error`.
     pub fn explained(&mut self, error: MeasureError) -> MeasureError {
-        self.agent.as_mut().and_then(Agent::lost).map_or(error, MeasureError::from)
+        self.lost().unwrap_or(error)
     }
 
     /// Ends the armed state after the runs. Returns how a reflector process of the agent died, if one did.

@@ -328,18 +328,6 @@ fn infinite_figures_are_the_largest_of_their_condition() {
 }
 
 #[test]
-fn a_statistic_that_is_infinite_in_every_run_is_said_to_have_no_figure() {
-    let lossy = || run([10, 10, 10, 0]);
-    let of = |size: &str| condition(size, &[("size", size)], vec![lossy(), lossy()]);
-    let figures = plots(["64", "128", "256"].map(of).into());
-    for name in ["box-plots", "sweep"] {
-        let caption = &named(&figures, name).caption;
-        assert!(caption.ends_with(" The p99 has no value: it is infinite in every run."), "{caption}");
-    }
-    assert!(figures.iter().all(|figure| figure.name != "box-plots-p99"));
-}
-
-#[test]
 fn one_bad_run_ends_the_curve_of_its_condition_and_not_its_band() {
     let good = || run((1..=100).map(|delay| delay * 10));
     let figures = plots(vec![
