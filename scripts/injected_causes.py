@@ -102,18 +102,18 @@ def claims(found):
     return {word(it["test"], it["period_ns"]): it["what"] for it in found["common"] if it["is_claimed"]}
 
 
-def judged(ping, stage, is_cause=lambda ran, episode: True):
-    """Whether the cause is found in this stage, of what `is_cause` says ran then; and what else is named."""
+def judged(ping, stages, is_cause=lambda ran, episode: True):
+    """Whether the cause is found in one of these stages, of what `is_cause` says ran then; and what else is named."""
     found, start = ping.explained(), int(ping.rows()[0]["sent_ns"]) / 1e9
     most = max(found["stages"], key=lambda stage: stage["excess_ns"])["name"]
-    others = [name for name in [most, *claims(found)] if name != stage]
+    others = [name for name in [most, *claims(found)] if name not in stages]
 
     def is_then(sent):
         return any(since <= sent <= until for since, until in ping.spans)
 
     def is_right(episode):
         ran = episode.get("ran")
-        return episode["stage"] == stage and (not ran or any(is_cause(each, episode) for each in ran))
+        return episode["stage"] in stages and (not ran or any(is_cause(each, episode) for each in ran))
 
     during = [episode for episode in found["worst"] if is_then(start + episode["start_ns"] / 1e9)]
     right = list(filter(is_right, during))
@@ -131,7 +131,7 @@ def hog(latlab):
             start = time.monotonic()
             spin(start + 0.005)
             ping.caused(start, start + 0.005)
-    return judged(ping, "peer's wake-up", lambda ran, _: ran["what"] == OWN_NAME)
+    return judged(ping, ["peer's wake-up"], lambda ran, _: ran["what"] == OWN_NAME)
 
 
 @contextlib.contextmanager
@@ -159,7 +159,7 @@ def stopped(latlab):
             time.sleep(0.005)
             reflector.send_signal(signal.SIGCONT)
             ping.caused(start, time.monotonic())
-    return judged(ping, "peer's wake-up")
+    return judged(ping, ["peer's wake-up"])
 
 
 def interrupts(latlab):
@@ -177,7 +177,8 @@ def interrupts(latlab):
             ping.caused(start_ns / 1e9, start_ns / 1e9 + 0.005)
         os.sched_setaffinity(0, range(os.cpu_count()))
     os.closerange(timers[0], timers[-1] + 1)
-    return judged(ping, "peer's wake-up", lambda ran, episode: ran["is_interrupt"] and 4 * ran["ns"] > episode["delay_ns"])
+    at_peer = ["peer's wake-up", "peer's process", "peer's reply path"]
+    return judged(ping, at_peer, lambda ran, episode: ran["is_interrupt"] and 4 * ran["ns"] > episode["delay_ns"])
 
 
 def migration(latlab):
@@ -206,7 +207,7 @@ def page_fault(latlab):
                 LIBC.syscall(PROCESS_MADVISE, handle, span, ctypes.c_size_t(1), MADV_PAGEOUT, 0)
             ping.caused(start, time.monotonic() + 0.002)
         os.close(handle)
-    return judged(ping, "stack and wake-up here", lambda ran, _: ran["what"] in ("idle", "measure"))
+    return judged(ping, ["stack and wake-up here"], lambda ran, _: ran["what"] in ("idle", "measure"))
 
 
 class Namespaces:
@@ -257,7 +258,7 @@ def queue(latlab):
         with lab.ping(latlab, f"-i 1ms -d 3s {PINNED}") as ping:
             for start in lab.bursts(2.5):
                 ping.caused(start, start + 0.01)
-    return judged(ping, "queue")
+    return judged(ping, ["queue"])
 
 
 def period(latlab):
