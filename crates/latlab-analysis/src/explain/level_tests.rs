@@ -88,7 +88,6 @@ fn slow_of(rows: &Rows) -> Vec<SlowEpisode> {
         seq: place as u64,
         delay_ns: rows.delay_ns[place],
         stamps: Default::default(),
-        stages_ns: None,
     };
     episodes(slow.map(probe).collect())
 }

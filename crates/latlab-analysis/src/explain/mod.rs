@@ -115,7 +115,8 @@ pub fn explain<S: ProbeSource>(source: &S, worst: usize) -> Result<Option<Explan
     found.episodes = episodes.len() as u64;
     let texts = [Side::Local, Side::Peer].map(|side| source.trace(side));
     let traces = texts.each_ref().map(|text| text.as_deref().map(Trace::of));
-    let run = Surroundings { median_ns: found.median_ns, stages: &found.stages, hosts: &hosts, traces, one_clock };
+    let (median_ns, division) = (found.median_ns, &stages);
+    let run = Surroundings { median_ns, stages: &found.stages, division, hosts: &hosts, traces, one_clock };
     let describe = |episode: &SlowEpisode| WorstEpisode::of(episode, &rows, &run);
     found.worst = episodes.iter().take(worst).map(describe).collect();
     let watched = wakeups::watched(source)?;

@@ -57,8 +57,6 @@ pub(super) struct SlowProbe {
     pub(super) seq: u64,
     pub(super) delay_ns: i64,
     pub(super) stamps: RowStamps,
-    /// The length of each stage; `None` if it lacks a stamp.
-    pub(super) stages_ns: Option<Vec<i64>>,
 }
 
 /// Sums of the stages over bands of round trips, and the slow probes; from a pass over the rows.
@@ -110,13 +108,12 @@ impl RowVisitor for Division<'_> {
         for_each_answer(batch, |row, sent, received| {
             let delay_ns = received.saturating_sub(sent);
             let stamps = stamps_of(batch, row);
-            let stages_ns = self.stages.divide(&stamps);
-            if let Some(stages_ns) = &stages_ns {
-                self.add(stages_ns, delay_ns);
+            if let Some(stages_ns) = self.stages.divide(&stamps) {
+                self.add(&stages_ns, delay_ns);
             }
             if delay_ns >= self.bands.slow_from_ns {
                 let seq = value_at(&batch.seq, row).unwrap_or_default() as u64;
-                self.slow.push(SlowProbe { place: self.place, seq, delay_ns, stamps, stages_ns });
+                self.slow.push(SlowProbe { place: self.place, seq, delay_ns, stamps });
             }
             self.place += 1;
         });
@@ -195,6 +192,7 @@ pub struct WorstEpisode {
 pub(super) struct Surroundings<'a> {
     pub(super) median_ns: i64,
     pub(super) stages: &'a [StageShares],
+    pub(super) division: &'a Stages,
     pub(super) hosts: &'a HostSeries,
     /// Of this host, and of the peer's on its clock.
     pub(super) traces: [Option<Trace<'a>>; 2],
@@ -223,8 +221,8 @@ impl Surroundings<'_> {
 
 impl WorstEpisode {
     pub(super) fn of(episode: &SlowEpisode, rows: &Rows, run: &Surroundings<'_>) -> WorstEpisode {
-        let probe @ SlowProbe { place, seq, delay_ns, stages_ns, .. } = &episode.worst;
-        let sent_ns = rows.sent_ns[*place];
+        let probe @ SlowProbe { place, seq, delay_ns, stamps } = &episode.worst;
+        let (sent_ns, stages_ns) = (rows.sent_ns[*place], run.division.divide(stamps));
         let beyond = |(stage, ns): (&StageShares, &i64)| ns - stage.median_ns;
         let beyond = run.stages.iter().zip(stages_ns.iter().flatten()).map(beyond);
         let most = beyond.enumerate().max_by_key(|(_, beyond)| *beyond);

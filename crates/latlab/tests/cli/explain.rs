@@ -149,11 +149,11 @@ fn finds_hog(target: &str, at: &str) -> bool {
 #[test]
 fn a_peer_that_may_not_trace_leaves_the_trace_of_this_host() {
     let Some(setpriv) = program("setpriv").filter(|_| privileged() && can_trace()) else { return };
-    let as_nobody = ["--reuid", "65534", "--regid", "65534", "--clear-groups", BINARY];
-    if !Command::new(setpriv).args(as_nobody).arg("--version").output().is_ok_and(|ran| ran.status.success()) {
-        return skip("the user `nobody` may not run the binary");
+    let unprivileged = ["--reuid", "65534", "--regid", "65534", "--clear-groups", BINARY];
+    if !Command::new(setpriv).args(unprivileged).arg("--version").output().is_ok_and(|ran| ran.status.success()) {
+        return skip("user 65534 may not run the binary");
     }
-    let target = format!("cmd:setpriv {} agent --stdio", as_nobody.join(" "));
+    let target = format!("cmd:setpriv {} agent --stdio", unprivileged.join(" "));
     let lab = Latlab::new().args(["ping", &target, "--peer-addr", "127.0.0.1"]);
     let ran = lab.line("-i 1ms -n 300 --warmup 0 --trace --json").measured();
     let document = ran.json();
