@@ -15,12 +15,12 @@ use crate::source::{self, Source};
 
 /// The most that each measure may be. Lower these as the numbers fall; a ceiling that rises needs a reason in the commit.
 const CEILINGS: [(Measure, usize); 9] = [
-    (Measure::ShippedLines, 99_693),
+    (Measure::ShippedLines, 99_692),
     (Measure::ImportLines, 4_499),
-    (Measure::TestLines, 53_216),
+    (Measure::TestLines, 53_207),
     (Measure::GoldenLines, 28_922),
     (Measure::ShortDocs, 73),
-    (Measure::MarkdownWords, 74_932),
+    (Measure::MarkdownWords, 74_931),
     (Measure::FilesInCircles, 0),
     (Measure::LongFunctions, 0),
     (Measure::LongFiles, 0),
